@@ -140,7 +140,7 @@ let product = layer(
             "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "GSM", "JSON", "Log", "Metrics", "Webhooks", "World",
         ]),
     module("Directory", ["Domain", "JSON"]),
-    module("API", ["Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "World"]),
+    module("API", ["Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "Templates", "World"]),
 
     tests("Directory", ["Directory", "Domain"]),
     tests("Domain", ["Bytes", "Crypto", "Domain", "GSM", "JSON", "TestSupport", "World"]),

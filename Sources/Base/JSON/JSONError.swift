@@ -52,7 +52,8 @@ public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
 
     public var description: String { message }
 
-    private static func show(_ byte: UInt8) -> String {
+    /// Returns a byte as messages show it.
+    public static func show(_ byte: UInt8) -> String {
         if (0x21...0x7e).contains(byte) { return "'\(Unicode.Scalar(byte))'" }
         let digits = String(byte, radix: 16)
         return "byte 0x\(digits.utf8.count < 2 ? "0" : "")\(digits)"

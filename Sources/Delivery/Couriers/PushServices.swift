@@ -12,7 +12,7 @@ public final class PushServices: PushCourier {
         services.contains { $0.serves(platform, pushToken: pushToken) }
     }
 
-    public func fault(in pushToken: String, of platform: Platform) -> String? {
+    public func fault(in pushToken: String, of platform: Platform) -> LocalizedText? {
         let service = services.first { $0.serves(platform, pushToken: pushToken) }
         if let fault = service?.fault(in: pushToken, of: platform) { return fault }
         // The token alone decides which service sends, whatever platform was stated.

@@ -8,8 +8,8 @@ struct LanguageRanges {
     private static let bytes = 512
     private static let most = 16
 
-    init(_ text: String?) {
-        guard let text, text.utf8.count <= Self.bytes else {
+    init(_ text: String) {
+        guard text.utf8.count <= Self.bytes else {
             tags = []
             return
         }
@@ -62,5 +62,14 @@ struct LanguageRanges {
             groups.removeLast()
         }
         return all
+    }
+}
+
+/// The order in which a user prefers languages, for texts outside the message catalogue.
+public enum LanguagePreference {
+    /// Returns the tags of a language tag or an Accept-Language value, best first, each followed by
+    /// its shorter forms, in lower case.
+    public static func tags(_ text: String) -> [String] {
+        LanguageRanges(text).tags.flatMap { LanguageRanges.fallbacks(of: $0) }
     }
 }

@@ -93,7 +93,7 @@ public struct MessageCatalog: Sendable {
     }
 
     private func words(having key: TextKey, _ language: String?) -> LanguageTexts {
-        let tags = LanguageRanges(language).tags.flatMap { LanguageRanges.fallbacks(of: $0) } + [Self.standard]
+        let tags = (language.map { LanguagePreference.tags($0) } ?? []) + [Self.standard]
         let first = tags.lazy.compactMap { words[$0] }.first { $0.texts[key] != nil }
         return first ?? LanguageTexts(language: Self.standard)
     }

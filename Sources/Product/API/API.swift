@@ -1,4 +1,5 @@
 import Bytes
+import Domain
 import HTTP
 import JSON
 import Log
@@ -77,11 +78,12 @@ public final class API: Handler {
             return .now(Health.response)
         }
         switch Self.table.match(request.method, request.path) {
-        case .nothing: return refuse(request, route: "none", APIResponse(.notFound))
+        case .nothing: return refuse(request, route: "none", APIResponse(.notFound, to: request.fields))
         case .wrongMethod(let pattern, let allow):
-            var problem = Problem(.methodNotAllowed, "This path accepts \(allow)")
+            var problem = Problem(
+                .methodNotAllowed, LocalizedText("This path accepts \(allow)", de: "Dieser Pfad nimmt \(allow) an"))
             problem.allow = allow
-            return refuse(request, route: pattern, APIResponse(problem))
+            return refuse(request, route: pattern, APIResponse(problem, to: request.fields))
         case .route(let route, let places):
             let claim = PresentedIdentity(request, for: route, in: self)
             let form: Form
@@ -89,7 +91,8 @@ public final class API: Handler {
                 try Self.checkSize(request)
                 form = try route.form(for: claim)
             } catch {
-                return refuse(request, route: route.path.text, inviting(APIResponse(error), to: claim, on: route))
+                let answer = inviting(APIResponse(error, to: request.fields), to: claim, on: route)
+                return refuse(request, route: route.path.text, answer)
             }
             let access = access(request, route: route.path.text)
             let inbound = RequestContext(
@@ -101,7 +104,10 @@ public final class API: Handler {
                 return .now(inbound.refusal(Problem(.limited(retryAfter: Self.quotaPause))))
             }
             return .later(
-                deadline: settings.deadline, late: { APIResponse(Problem.unavailable).response(to: access.id) },
+                deadline: settings.deadline,
+                late: { [fields = request.fields] in
+                    APIResponse(Problem.unavailable, to: fields).response(to: access.id)
+                },
                 work: { [turns] in
                     defer { use.end(subject) }
                     guard case .website(let key) = subject else { return await inbound.outcome() }
@@ -119,12 +125,16 @@ public final class API: Handler {
             id: requestID(), method: nil, route: "none", deadline: settings.deadline, hasCertificate: false,
             sampled: sampled, time: time, log: log)
         access.ended(Problem.tooLarge.code.status)
-        return APIResponse(.tooLarge).response(to: access.id)
+        return APIResponse(.tooLarge, to: fields).response(to: access.id)
     }
 
     private static func checkSize(_ request: Request) throws(Problem) {
         guard request.query == nil else {
-            throw Problem(.malformed, "The relay accepts no query string: remove the ? and what follows it")
+            throw Problem(
+                .malformed,
+                LocalizedText(
+                    "The relay accepts no query string: remove the ? and what follows it",
+                    de: "Das Relay nimmt keinen Query-String an: Entfernen Sie das ? und alles danach"))
         }
         guard request.body.count <= Request.bodyLimit else { throw .tooLarge }
     }

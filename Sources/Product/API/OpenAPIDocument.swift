@@ -29,6 +29,8 @@ enum OpenAPIDocument {
             "paths": .object(paths),
             "components": [
                 "schemas": ["Problem": .object(problem)],
+                "responses": ["Problem": .object(problemAnswer)],
+                "parameters": .object(languages),
                 "securitySchemes": [
                     "website": ["type": "mutualTLS", "description": "The certificate of a website"],
                     "phone": ["type": "mutualTLS", "description": "The certificate of a phone"],
@@ -44,8 +46,8 @@ enum OpenAPIDocument {
 
     private static func operation(_ route: Route) -> JSONObject {
         var operation: JSONObject = ["summary": .string(route.summary)]
-        let parameters = places(route) + fields(route)
-        if !parameters.isEmpty { operation.set("parameters", .array(parameters)) }
+        let languages = languages.names.map { JSONValue.object(["$ref": .string("#/components/parameters/\($0)")]) }
+        operation.set("parameters", .array(places(route) + fields(route) + languages))
         let bodies = route.method == "GET" ? [] : route.forms.filter { !$0.parameters.isEmpty }.map(\.schema)
         if let only = bodies.first {
             let schema = bodies.count == 1 ? only : .object(["oneOf": .array(bodies)])
@@ -57,12 +59,7 @@ enum OpenAPIDocument {
             let before = answers[status]?.object?["description"]?.string.map { "\($0); or: " } ?? ""
             answers.set(status, ["description": .string(before + answer.content)])
         }
-        answers.set(
-            "default",
-            [
-                "description": "A problem document",
-                "content": ["application/problem+json": ["schema": ["$ref": "#/components/schemas/Problem"]]],
-            ])
+        answers.set("default", ["$ref": "#/components/responses/Problem"])
         operation.set("responses", .object(answers))
         operation.set("security", .array(route.forms.flatMap(\.security)))
         return operation
@@ -95,10 +92,6 @@ enum OpenAPIDocument {
         for name in ["token", "username"] where route.forms.contains(where: { $0.declares(name) }) {
             names.append((name, "Used if the body has no \(name)"))
         }
-        if route.path.text == "/login" {
-            names.append(("Accept-Language", "The visitor's; the language of messages to a user without a language"))
-            names.append(("Accept-User-Language", "The person's own choice, which has precedence"))
-        }
         if ["/auth", "/pending"].contains(route.path.text) {
             names.append(("Prefer", "wait=N: holds the request for up to N seconds, at most 60"))
         }
@@ -106,6 +99,31 @@ enum OpenAPIDocument {
             ["name": .string(name), "in": "header", "description": .string(summary), "schema": ["type": "string"]]
         }
     }
+
+    /// The header fields that select the language of texts, on every route.
+    private static let languages: JSONObject = [
+        "AcceptLanguage": [
+            "name": "Accept-Language", "in": "header", "schema": ["type": "string", "maxLength": maxLanguages],
+            "description":
+                "The visitor's or the phone's: the language of problems, and of messages to a user without a language",
+        ],
+        "AcceptUserLanguage": [
+            "name": "Accept-User-Language", "in": "header", "schema": ["type": "string", "maxLength": maxLanguages],
+            "description": "The person's own choice, in the form of Accept-Language; it has precedence",
+        ],
+    ]
+    private static let maxLanguages = JSONValue.integer(Int64(AcceptLanguage.longest))
+
+    private static let problemAnswer: JSONObject = [
+        "description": "A problem document",
+        "headers": [
+            "Content-Language": [
+                "description": "The language of title, detail and message",
+                "schema": ["type": "string", "enum": .array(TextLanguage.allCases.map { .string($0.rawValue) })],
+            ]
+        ],
+        "content": ["application/problem+json": ["schema": ["$ref": "#/components/schemas/Problem"]]],
+    ]
 
     private static let problem: JSONObject = [
         "type": "object",

@@ -95,7 +95,7 @@ extension DirectoryMapping {
                     },
                     displayName: try checked(displayName, of: entry) { FieldRule.line($0, limit: 128) },
                     language: try checked(language, of: entry) { text in
-                        text.utf8.count > 256 ? "must have at most 256 characters" : FieldRule.language(text)
+                        text.utf8.count > 256 ? FieldRule.tooLong(256) : FieldRule.language(text)
                     },
                     policy: policy(known)))
         } catch {
@@ -164,14 +164,14 @@ extension DirectoryMapping {
     }
 
     private func checked(
-        _ attribute: String?, of entry: DirectoryEntry, _ rule: (String) -> String?
+        _ attribute: String?, of entry: DirectoryEntry, _ rule: (String) -> LocalizedText?
     ) throws(ValueFault) -> String? {
         guard let attribute, let text = try text(attribute, of: entry) else { return nil }
         try check(attribute, text, rule)
         return text
     }
 
-    private func check(_ attribute: String, _ text: String, _ rule: (String) -> String?) throws(ValueFault) {
+    private func check(_ attribute: String, _ text: String, _ rule: (String) -> LocalizedText?) throws(ValueFault) {
         guard let fault = rule(text) else { return }
         throw ValueFault(message: "\(attribute) \(fault)")
     }

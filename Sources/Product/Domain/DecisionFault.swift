@@ -37,28 +37,90 @@ public enum DecisionFault: String, Error, Sendable, CaseIterable {
 
     /// The message for the developer of the phone's app. It contains nothing that the phone does
     /// not already know.
-    public var message: String {
+    public var message: LocalizedText {
         switch self {
-        case .size: "has more than \(SignedDecision.maxBytes) bytes"
-        case .malformed: "is not a compact JWS with exactly the claims of a decision, each once"
-        case .algorithm: "must have the alg ES256"
-        case .type: "must have the typ \(SignedDecision.type)"
-        case .key: "must have this phone's id as its kid"
-        case .signature: "must be signed by this phone's key: r and s, 64 bytes, over the first two parts"
-        case .audience: "must have an aud of this relay's origin, # and the website's name"
-        case .challenge: "is for another challenge"
-        case .nonce: "must have this challenge's nonce"
-        case .request: "must have the request of this challenge's context, or none if the context has none"
-        case .context: "must have the SHA-256 of this challenge's context bytes"
-        case .decision: "was sent to the wrong route: approve goes to /success, deny and fraud go to /failure"
-        case .number: "must have a number if it approves a challenge with a number, and otherwise none"
-        case .verification: "has a uv below the user verification that the website requires"
-        case .policy: "is not in the form that the policy of this challenge requires"
-        case .unknown: "is for a challenge that this phone does not have"
-        case .late: "came after the challenge had expired"
-        case .decided: "came after the challenge had ended"
-        case .limited: "came too soon after a wrong number"
-        case .revoked: "came from a phone that may no longer answer"
+        case .size:
+            LocalizedText(
+                "has more than \(SignedDecision.maxBytes) bytes",
+                de: "hat mehr als \(SignedDecision.maxBytes) Bytes")
+        case .malformed:
+            LocalizedText(
+                "is not a compact JWS with exactly the claims of a decision, each once",
+                de: "ist kein kompaktes JWS mit genau den Claims einer Entscheidung, jeder davon einmal")
+        case .algorithm:
+            LocalizedText(
+                "must have the alg ES256",
+                de: "muss ES256 als alg haben")
+        case .type:
+            LocalizedText(
+                "must have the typ \(SignedDecision.type)",
+                de: "muss \(SignedDecision.type) als typ haben")
+        case .key:
+            LocalizedText(
+                "must have this phone's id as its kid",
+                de: "muss die Kennung dieses Telefons als kid haben")
+        case .signature:
+            LocalizedText(
+                "must be signed by this phone's key: r and s, 64 bytes, over the first two parts",
+                de:
+                    "muss mit dem Schlüssel dieses Telefons signiert sein: r und s, 64 Bytes, über die ersten zwei Teile"
+            )
+        case .audience:
+            LocalizedText(
+                "must have an aud of this relay's origin, # and the website's name",
+                de: "muss als aud den Ursprung dieses Relays, # und den Namen der Website haben")
+        case .challenge:
+            LocalizedText(
+                "is for another challenge",
+                de: "gehört zu einer anderen Challenge")
+        case .nonce:
+            LocalizedText(
+                "must have this challenge's nonce",
+                de: "muss die nonce dieser Challenge haben")
+        case .request:
+            LocalizedText(
+                "must have the request of this challenge's context, or none if the context has none",
+                de: "muss das request aus dem Kontext dieser Challenge haben, oder keines, wenn der Kontext keines hat")
+        case .context:
+            LocalizedText(
+                "must have the SHA-256 of this challenge's context bytes",
+                de: "muss den SHA-256-Wert der Kontext-Bytes dieser Challenge haben")
+        case .decision:
+            LocalizedText(
+                "was sent to the wrong route: approve goes to /success, deny and fraud go to /failure",
+                de: "ging an die falsche Route: approve gehört zu /success, deny und fraud gehören zu /failure")
+        case .number:
+            LocalizedText(
+                "must have a number if it approves a challenge with a number, and otherwise none",
+                de: "muss eine number haben, wenn es eine Challenge mit Zahl bestätigt, und sonst keine")
+        case .verification:
+            LocalizedText(
+                "has a uv below the user verification that the website requires",
+                de: "hat ein uv unter der Benutzerverifizierung, die die Website verlangt")
+        case .policy:
+            LocalizedText(
+                "is not in the form that the policy of this challenge requires",
+                de: "hat nicht die Form, die die Richtlinie dieser Challenge verlangt")
+        case .unknown:
+            LocalizedText(
+                "is for a challenge that this phone does not have",
+                de: "gehört zu einer Challenge, die dieses Telefon nicht hat")
+        case .late:
+            LocalizedText(
+                "came after the challenge had expired",
+                de: "kam, nachdem die Challenge abgelaufen war")
+        case .decided:
+            LocalizedText(
+                "came after the challenge had ended",
+                de: "kam, nachdem die Challenge beendet war")
+        case .limited:
+            LocalizedText(
+                "came too soon after a wrong number",
+                de: "kam zu früh nach einer falschen Zahl")
+        case .revoked:
+            LocalizedText(
+                "came from a phone that may no longer answer",
+                de: "kam von einem Telefon, das nicht mehr antworten darf")
         }
     }
 }

@@ -1,22 +1,35 @@
 /// Validation rules for texts from outside. Each rule returns an error message, or nil if the text
-/// is valid.
+/// is valid. Messages about parameters of the API have all its languages.
 public enum FieldRule {
     /// Checks a line of text for display: 1 to `limit` characters, all of them visible (see
     /// `isUnshowable`).
-    public static func line(_ text: String, limit: Int) -> String? {
-        if text.isEmpty { return "must not be empty" }
-        if text.unicodeScalars.count > limit { return "must have at most \(limit) characters" }
+    public static func line(_ text: String, limit: Int) -> LocalizedText? {
+        if text.isEmpty { return empty }
+        if text.unicodeScalars.count > limit { return tooLong(limit) }
         guard let hidden = text.unicodeScalars.first(where: isUnshowable) else { return nil }
-        return "must not contain control, text-direction or invisible characters: it contains \(name(of: hidden))"
+        let name = name(of: hidden)
+        return LocalizedText(
+            "must not contain control, text-direction or invisible characters: it contains \(name)",
+            de:
+                "darf keine Steuerzeichen, Schreibrichtungszeichen oder unsichtbaren Zeichen enthalten, enthält aber \(name)"
+        )
     }
 
-    public static func username(_ text: String) -> String? { line(text, limit: 64) }
+    public static let empty = LocalizedText("must not be empty", de: "darf nicht leer sein")
+
+    public static func tooLong(_ limit: Int) -> LocalizedText {
+        LocalizedText("must have at most \(limit) characters", de: "darf höchstens \(limit) Zeichen haben")
+    }
+
+    public static func username(_ text: String) -> LocalizedText? { line(text, limit: 64) }
 
     /// Checks that SMTP can carry the address: a dot-atom, an at sign, a host name. Quoted local
     /// parts are refused, since practically nobody has one.
-    public static func email(_ text: String) -> String? {
-        let message = "must be an e-mail address such as name@example.com"
-        guard text.utf8.count <= 254 else { return "must have at most 254 characters" }
+    public static func email(_ text: String) -> LocalizedText? {
+        let message = LocalizedText(
+            "must be an e-mail address such as name@example.com",
+            de: "muss eine E-Mail-Adresse wie name@example.com sein")
+        guard text.utf8.count <= 254 else { return tooLong(254) }
         let parts = text.utf8.split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
         guard parts.count == 2, (1...64).contains(parts[0].count) else { return message }
         let atoms = parts[0].split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -28,17 +41,21 @@ public enum FieldRule {
 
     /// Checks a number in E.164 form: a plus sign, a country code that does not start with 0, 7 to
     /// 15 digits in total.
-    public static func phone(_ text: String) -> String? {
+    public static func phone(_ text: String) -> LocalizedText? {
         let digits = text.utf8.dropFirst()
         guard text.utf8.first == UInt8(ascii: "+"), (7...15).contains(digits.count),
             digits.allSatisfy({ (0x30...0x39).contains($0) }), digits.first != UInt8(ascii: "0")
-        else { return "must be a number in E.164 form such as +4915112345678" }
+        else {
+            return LocalizedText(
+                "must be a number in E.164 form such as +4915112345678",
+                de: "muss eine Nummer in der Form E.164 wie +4915112345678 sein")
+        }
         return nil
     }
 
     /// Checks a language tag or an Accept-Language value (RFC 9110 §12.5.4): several tags, each
     /// optionally with a weight.
-    public static func language(_ text: String) -> String? {
+    public static func language(_ text: String) -> LocalizedText? {
         let right = text.split(separator: ",", omittingEmptySubsequences: false).allSatisfy { range in
             let parts = range.split(separator: ";", maxSplits: 1, omittingEmptySubsequences: false)
                 .map { trimmed($0.utf8) }
@@ -46,7 +63,10 @@ public enum FieldRule {
             return parts.dropFirst().allSatisfy(isWeight)
         }
         return right
-            ? nil : "must be a language tag such as en or de-AT, or several such as de-AT, de;q=0.8"
+            ? nil
+            : LocalizedText(
+                "must be a language tag such as en or de-AT, or several such as de-AT, de;q=0.8",
+                de: "muss ein Sprachkürzel wie en oder de-AT sein, oder mehrere wie de-AT, de;q=0.8")
     }
 
     private static func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {
@@ -88,8 +108,9 @@ public enum FieldRule {
 
     /// Checks an IPv4 or IPv6 address. An IPv6 address is checked only by its characters and
     /// length, since it is displayed and never connected to.
-    public static func ip(_ text: String) -> String? {
-        let message = "must be an IPv4 or IPv6 address"
+    public static func ip(_ text: String) -> LocalizedText? {
+        let message = LocalizedText(
+            "must be an IPv4 or IPv6 address", de: "muss eine IPv4- oder IPv6-Adresse sein")
         let bytes = Array(text.utf8)
         if bytes.contains(UInt8(ascii: ":")) {
             let allowed = bytes.allSatisfy { isHexDigit($0) || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") }

@@ -23,10 +23,10 @@ public enum NoticeAuthor: String, Sendable, CaseIterable {
 extension FieldRule {
     /// Checks a text of several lines, separated by `\n`. Each line follows the rule of `line`, but
     /// may be empty.
-    public static func lines(_ text: String, limit: Int) -> String? {
-        if text.unicodeScalars.count > limit { return "must have at most \(limit) characters" }
+    public static func lines(_ text: String, limit: Int) -> LocalizedText? {
+        if text.unicodeScalars.count > limit { return tooLong(limit) }
         let lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
-        guard lines.contains(where: { line in line.contains { $0 != " " } }) else { return "must not be empty" }
+        guard lines.contains(where: { line in line.contains { $0 != " " } }) else { return empty }
         for line in lines where !line.isEmpty {
             if let complaint = self.line(String(line), limit: limit) { return complaint }
         }

@@ -45,7 +45,7 @@ import World
         let token = try token("https://\(host)/x")
         for platform in [Platform.web, .android, .other, .ios] {
             let fault = try PushServices([courier()]).fault(in: token, of: platform)
-            #expect(fault?.hasPrefix("has an endpoint at an address that is ") == true, "\(platform)")
+            #expect(fault?.english.hasPrefix("has an endpoint at an address that is ") == true, "\(platform)")
         }
         let all = ["0.0.0.0/0", "::/0"]
         #expect(try courier(allowing: all).fault(in: token, of: .web) == nil)
@@ -53,7 +53,7 @@ import World
 
     @Test func malformedSubscriptionIsReportedToTheBrowser() throws {
         let courier = try courier()
-        #expect(courier.fault(in: "rubbish", of: .web)?.hasPrefix("must be ") == true)
+        #expect(courier.fault(in: "rubbish", of: .web)?.english.hasPrefix("must be ") == true)
         #expect(courier.fault(in: try token("https://push.example.net/x"), of: .web) == nil)
         // The address of a host name is checked only when something is sent.
         #expect(courier.fault(in: try token("https://localhost/x"), of: .web) == nil)
@@ -91,8 +91,8 @@ private final class Provider: PushCourier {
     func serves(_ platform: Platform, pushToken: String) -> Bool {
         platform == self.platform || (platform == .other && pushToken.hasPrefix(prefix))
     }
-    func fault(in pushToken: String, of platform: Platform) -> String? {
-        pushToken.hasPrefix(prefix) ? nil : "is not \(prefix)"
+    func fault(in pushToken: String, of platform: Platform) -> LocalizedText? {
+        pushToken.hasPrefix(prefix) ? nil : LocalizedText("is not \(prefix)", de: "ist nicht \(prefix)")
     }
     func send(_ push: Push) async -> DeliveryOutcome { .misconfigured(.message, reason: prefix) }
 }
@@ -106,7 +106,7 @@ private final class Provider: PushCourier {
         #expect(!services.serves(.android, pushToken: "b1"))
         #expect(services.serves(.other, pushToken: "b1"))
         #expect(!services.serves(.other, pushToken: "c1"))
-        #expect(services.fault(in: "x", of: .web) == "is not b")
+        #expect(services.fault(in: "x", of: .web)?.english == "is not b")
         #expect(services.fault(in: "b1", of: .web) == nil)
         #expect(services.fault(in: "x", of: .android) == nil)
         #expect(await services.send(Sample.push(token: "a1")) == .misconfigured(.message, reason: "a"))

@@ -15,10 +15,14 @@ import Testing
     func acceptLanguageIsParsed(_ text: String, _ tags: [String]) { #expect(LanguageRanges(text).tags == tags) }
 
     @Test func languageRangesAreLimited() {
-        #expect(LanguageRanges(nil).tags == [])
         #expect(LanguageRanges(String(repeating: "de,", count: 171)).tags == [])
         let many = (0..<30).map { "a\(Character(Unicode.Scalar(UInt8(0x61 + $0 % 26))))" }.joined(separator: ",")
         #expect(LanguageRanges(many).tags.count == 16)
+    }
+
+    @Test func tagsIncludeTheirShorterForms() {
+        #expect(LanguagePreference.tags("fr;q=0.2, de-AT") == ["de-at", "de", "fr"])
+        #expect(LanguagePreference.tags("*") == [])
     }
 
     /// The example of RFC 4647 §3.4.

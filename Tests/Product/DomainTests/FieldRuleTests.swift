@@ -29,7 +29,8 @@ import Testing
         let number = String(value, radix: 16, uppercase: true)
         let name = "U+" + String(repeating: "0", count: max(0, 4 - number.count)) + number
         for message in [FieldRule.username(text), FieldRule.line(text, limit: 128)] {
-            #expect(message?.hasSuffix("it contains \(name)") == true)
+            #expect(message?.english.hasSuffix("it contains \(name)") == true)
+            #expect(message?.german.hasSuffix("enthält aber \(name)") == true)
         }
     }
 

@@ -287,7 +287,7 @@ import World
             Issue.record("not refused")
             return
         }
-        #expect(text.contains("twoefay user confirm-identity"))
+        #expect(text.english.contains("twoefay user confirm-identity"))
         // No other factor of the user's own may be bound instead.
         let app = await refusal {
             try await ada.rig.on { relay in

@@ -55,7 +55,7 @@ import World
         guard case .forbidden(let why) = refusal else {
             throw RigFailure("refused with \(String(describing: refusal))")
         }
-        #expect(why.contains("passcode") && why.contains("none"))
+        #expect(why.english.contains("passcode") && why.english.contains("none"))
         #expect(try await fixture.state(asked) == untouched)
         #expect(try fixture.refusals(.verification, by: fixture.first, about: asked.challenge) == 1)
         let again = try await fixture.rig.decide(

@@ -21,7 +21,13 @@ import World
         let code = try await person.furtherCode()
         let full = Refusal.conflict([
             FieldFault(
-                "id_token", .taken, "already has 2 phones, the maximum of the website's policy: unbind one first")
+                "id_token", .taken,
+                LocalizedText(
+                    "already has 2 phones, the maximum of the website's policy: unbind one first",
+                    de:
+                        "hat schon 2 Telefone, mehr erlaubt die Richtlinie der Website nicht: Entfernen Sie zuerst eines"
+                )
+            )
         ])
         for _ in 0..<8 { #expect(await person.bind(third, code) == .failure(full)) }
         // A suspended phone keeps its slot, because it may be resumed.

@@ -170,14 +170,18 @@ import World
         let fixture = try await Fixture.set(kind)
         let (person, rig, shop) = (fixture.person, fixture.rig, fixture.shop)
         for _ in 0..<2 { try await Farewell.website.take(fixture) }
-        await #expect(throws: Refusal.conflict([FieldFault("device", .state, "is revoked")])) {
+        await #expect(
+            throws: Refusal.conflict([FieldFault("device", .state, LocalizedText("is revoked", de: "ist revoked"))])
+        ) {
             try await fixture.change(0, .active)
         }
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'device.unbound'") == 1)
         try rig.execute("UPDATE activation SET used_at = NULL, approval = NULL")
         let binding = await person.bind(try TestPhone(pushToken: "third"), person.code)
         guard case .success(.waiting(let waiting, _)) = binding else { throw RigFailure("\(binding)") }
-        await #expect(throws: Refusal.conflict([FieldFault("device", .state, "is waiting")])) {
+        await #expect(
+            throws: Refusal.conflict([FieldFault("device", .state, LocalizedText("is waiting", de: "ist waiting"))])
+        ) {
             try await rig.on { relay in
                 try await relay.change(waiting, ofUser: "ada", name: nil, state: .active, by: shop)
             }

@@ -21,7 +21,7 @@ import World
 
     private func isConflict(_ refused: Refusal?, _ parameter: String) -> Bool {
         guard case .conflict(let faults) = refused else { return false }
-        return faults.map(\.parameter) == [parameter] && faults[0].message.contains("start it again")
+        return faults.map(\.parameter) == [parameter] && faults[0].message.english.contains("start it again")
     }
 
     @Test(arguments: StoreKind.all) func waitingAddressNeedsApprovalOnceAPhoneIsBound(kind: StoreKind) async throws {

@@ -19,7 +19,7 @@ import World
             try await work()
             return false
         } catch let Refusal.forbidden(why) {
-            return why.contains("operator")
+            return why.english.contains("operator")
         } catch {
             Issue.record("\(error)")
             return false

@@ -262,7 +262,10 @@ import World
         await fixture.rig.settled()
         let untouched = try await fixture.state(asked)
         let signed = try await fixture.rig.signed(.approve, asked.challenge, number: asked.number, by: fixture.first)
-        let refused = Refusal.forbidden("this challenge's policy is answers: \(answers.rawValue)")
+        let refused = Refusal.forbidden(
+            LocalizedText(
+                "This challenge's policy is answers: \(answers.rawValue)",
+                de: "Die Richtlinie dieser Challenge ist answers: \(answers.rawValue)"))
         await #expect(throws: refused) {
             try await fixture.rig.post(PhoneAnswer(approves: true, signed: signed), asked.challenge, by: fixture.first)
         }

@@ -42,7 +42,11 @@ import World
         #expect(audits == 1)
     }
 
-    private static let nothing = FieldFault("totp", .state, "has no factor that awaits or accepts this code")
+    private static let nothing = FieldFault(
+        "totp", .state,
+        LocalizedText(
+            "has no factor that awaits or accepts this code",
+            de: "hat keinen Faktor, der auf diesen Code wartet oder ihn annimmt"))
 
     @Test(arguments: [Int64(-1), 0, 1], [false, true])
     func oneStepOfDriftIsAccepted(steps: Int64, isFurther: Bool) async throws {

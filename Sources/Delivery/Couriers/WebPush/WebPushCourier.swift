@@ -22,14 +22,18 @@ public final class WebPushCourier: PushCourier {
         }
     }
 
-    public func fault(in pushToken: String, of platform: Platform) -> String? {
+    public func fault(in pushToken: String, of platform: Platform) -> LocalizedText? {
         do throws(PushSubscription.Fault) {
             let endpoint = try PushSubscription(token: pushToken).endpoint
             // An address is checked here; a name is checked at every send, after it was resolved.
-            return sender.addresses.refusal(of: endpoint.host).map { "has an endpoint at an address that is \($0)" }
+            return sender.addresses.refusal(of: endpoint.host).map { reason in
+                LocalizedText(
+                    "has an endpoint at an address that is \(reason)",
+                    de: "hat einen Endpunkt an einer Adresse, die nicht erlaubt ist: \(reason)")
+            }
         } catch {
             // On other platforms, a token that is not a subscription is no fault.
-            return platform == .web ? error.description : nil
+            return platform == .web ? error.text : nil
         }
     }
 
@@ -55,5 +59,20 @@ extension Push {
             whole["challenge"] = .string(challenge.text)
             return JSONWriter.write(whole)
         }
+    }
+}
+
+extension PushSubscription.Fault {
+    /// The message for the developer of a phone, in the languages of the API.
+    fileprivate var text: LocalizedText {
+        let german =
+            switch self {
+            case .form: "muss base64url einer Subscription der Push API sein: {endpoint, keys: {p256dh, auth}}"
+            case .endpoint:
+                "muss als endpoint eine https-URL mit höchstens \(PushSubscription.endpointBytes) Bytes haben"
+            case .key: "muss als p256dh einen Punkt von P-256 haben, 65 Bytes als base64url"
+            case .auth: "muss ein auth von 16 Bytes als base64url haben"
+            }
+        return LocalizedText(description, de: german)
     }
 }

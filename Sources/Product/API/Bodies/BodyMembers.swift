@@ -1,4 +1,5 @@
 import Bytes
+import Domain
 import JSON
 import Relay
 
@@ -13,12 +14,15 @@ enum BodyMembers {
             if let value = object[parameter.name] {
                 parameter.check(value, prefix + parameter.name, &faults)
             } else if parameter.isRequired {
-                faults.append(FieldFault(prefix + parameter.name, .missing, "must be given"))
+                faults.append(.missing(prefix + parameter.name))
             }
         }
         if !oneOf.isEmpty, !oneOf.contains(where: { object[$0] != nil }), let first = oneOf.first {
-            let others = oneOf.dropFirst().map { ", or \($0)" }.joined()
-            faults.append(FieldFault(prefix + first, .missing, "must be given\(others)"))
+            let others = oneOf.dropFirst().joined(separator: ", ")
+            faults.append(
+                FieldFault(
+                    prefix + first, .missing,
+                    LocalizedText("must be given, or \(others)", de: "fehlt; möglich ist auch \(others)")))
         }
         let names = parameters.map(\.name)
         for name in object.names where !names.contains(where: { $0.utf8.elementsEqual(name.utf8) }) {
@@ -39,9 +43,15 @@ enum BodyMembers {
     {
         let shown = String(String.UnicodeScalarView(name.unicodeScalars.prefix(64)))
         guard mayGuess, let nearest = Spelling.nearest(to: shown, among: names) else {
-            return FieldFault(prefix + shown, .unknown, "is not a known parameter")
+            return FieldFault(
+                prefix + shown, .unknown,
+                LocalizedText("is not a known parameter", de: "ist kein bekannter Parameter"))
         }
-        return FieldFault(prefix + shown, .unknown, "is not a known parameter; did you mean \(nearest)?")
+        return FieldFault(
+            prefix + shown, .unknown,
+            LocalizedText(
+                "is not a known parameter; did you mean \(nearest)?",
+                de: "ist kein bekannter Parameter; meinten Sie \(nearest)?"))
     }
 
     /// The JSON Schema of an object with these parameters.

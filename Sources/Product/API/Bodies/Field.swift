@@ -27,6 +27,8 @@ struct Field<Value: Sendable>: Sendable {
     var optional: Parameter { Parameter(self, isRequired: false) }
 }
 
+private let mustBeString = LocalizedText("must be a string", de: "muss ein String sein")
+
 /// A field without its static type.
 struct Parameter: Sendable {
     let name: String
@@ -49,20 +51,20 @@ extension Field where Value == String {
     /// fault, or nil.
     static func text(
         _ name: String, limit: Int, mayBeEmpty: Bool = false, _ summary: String,
-        rule: @escaping @Sendable (String) -> String?
+        rule: @escaping @Sendable (String) -> LocalizedText?
     ) -> Field {
         Field(
             name: name, summary: summary,
             schema: ["type": "string", "minLength": mayBeEmpty ? 0 : 1, "maxLength": .integer(Int64(limit))]
         ) { value, parameter, faults in
             guard let text = value.string else {
-                faults.append(FieldFault(parameter, .type, "must be a string"))
+                faults.append(FieldFault(parameter, .type, mustBeString))
                 return nil
             }
             if text.isEmpty, !mayBeEmpty {
-                faults.append(FieldFault(parameter, .length, "must not be empty"))
+                faults.append(FieldFault(parameter, .length, FieldRule.empty))
             } else if text.unicodeScalars.count > limit {
-                faults.append(FieldFault(parameter, .length, "must have at most \(limit) characters"))
+                faults.append(FieldFault(parameter, .length, FieldRule.tooLong(limit)))
             } else if let complaint = rule(text) {
                 faults.append(FieldFault(parameter, .format, complaint))
             } else {
@@ -75,7 +77,7 @@ extension Field where Value == String {
     /// A text that the verb checks itself. Its length is limited only by the body.
     static func plain(_ name: String, _ summary: String) -> Field {
         Field(name: name, summary: summary, schema: ["type": "string"]) { value, parameter, faults in
-            if value.string == nil { faults.append(FieldFault(parameter, .type, "must be a string")) }
+            if value.string == nil { faults.append(FieldFault(parameter, .type, mustBeString)) }
             return value.string
         }
     }
@@ -88,7 +90,9 @@ extension Field where Value == String {
     /// An opaque text, such as an id, a token or a signed object.
     static func opaque(_ name: String, limit: Int, mayBeEmpty: Bool = false, _ summary: String) -> Field {
         text(name, limit: limit, mayBeEmpty: mayBeEmpty, summary) { text in
-            text.utf8.allSatisfy { (0x21...0x7e).contains($0) } ? nil : "must be visible ASCII characters"
+            text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
+                ? nil
+                : LocalizedText("must be visible ASCII characters", de: "muss aus sichtbaren ASCII-Zeichen bestehen")
         }
     }
 
@@ -96,7 +100,10 @@ extension Field where Value == String {
     static func digits(_ name: String, _ counts: ClosedRange<Int>, _ summary: String) -> Field {
         text(name, limit: counts.upperBound, summary) { text in
             text.utf8.count >= counts.lowerBound && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
-                ? nil : "must be \(counts.lowerBound) to \(counts.upperBound) digits"
+                ? nil
+                : LocalizedText(
+                    "must be \(counts.lowerBound) to \(counts.upperBound) digits",
+                    de: "muss aus \(counts.lowerBound) bis \(counts.upperBound) Ziffern bestehen")
         }
     }
 }
@@ -111,12 +118,15 @@ extension Field where Value: RawRepresentable<String> & CaseIterable {
             name: name, summary: summary, schema: ["type": "string", "enum": .array(words.map { .string($0) })]
         ) { value, parameter, faults in
             guard let text = value.string else {
-                faults.append(FieldFault(parameter, .type, "must be a string"))
+                faults.append(FieldFault(parameter, .type, mustBeString))
                 return nil
             }
             guard words.contains(text), let word = Value(rawValue: text) else {
                 let list = words.joined(separator: ", ")
-                faults.append(FieldFault(parameter, .format, "must be one of \(list)"))
+                faults.append(
+                    FieldFault(
+                        parameter, .format,
+                        LocalizedText("must be one of \(list)", de: "muss einer dieser Werte sein: \(list)")))
                 return nil
             }
             return word
@@ -128,7 +138,9 @@ extension Field where Value == Bool {
     static func flag(_ name: String, _ summary: String) -> Field {
         Field(name: name, summary: summary, schema: ["type": "boolean"]) { value, parameter, faults in
             guard case .bool(let flag) = value else {
-                faults.append(FieldFault(parameter, .type, "must be true or false"))
+                faults.append(
+                    FieldFault(
+                        parameter, .type, LocalizedText("must be true or false", de: "muss true oder false sein")))
                 return nil
             }
             return flag
@@ -144,11 +156,16 @@ extension Field where Value == Int {
             schema: ["type": "integer", "minimum": .integer(Int64(low)), "maximum": .integer(Int64(high))]
         ) { value, parameter, faults in
             guard let number = value.integer else {
-                faults.append(FieldFault(parameter, .type, "must be a whole number"))
+                faults.append(
+                    FieldFault(
+                        parameter, .type, LocalizedText("must be a whole number", de: "muss eine ganze Zahl sein")))
                 return nil
             }
             guard let number = Int(exactly: number), range.contains(number) else {
-                faults.append(FieldFault(parameter, .format, "must be from \(low) to \(high)"))
+                faults.append(
+                    FieldFault(
+                        parameter, .format,
+                        LocalizedText("must be from \(low) to \(high)", de: "muss zwischen \(low) und \(high) liegen")))
                 return nil
             }
             return number
@@ -164,7 +181,8 @@ extension Field {
     ) -> Field where Value == [Element] {
         array(name, limit: limit, summary, items: BodyMembers.schema(parameters)) { value, place, faults in
             guard let object = value.object else {
-                faults.append(FieldFault(place, .type, "must be an object"))
+                faults.append(
+                    FieldFault(place, .type, LocalizedText("must be an object", de: "muss ein Objekt sein")))
                 return nil
             }
             BodyMembers.check(object, parameters, inside: "\(place).", &faults)
@@ -188,11 +206,16 @@ extension Field {
             schema: ["type": "array", "maxItems": .integer(Int64(limit)), "items": .object(items)]
         ) { value, parameter, faults in
             guard let values = value.array else {
-                faults.append(FieldFault(parameter, .type, "must be a list"))
+                faults.append(
+                    FieldFault(parameter, .type, LocalizedText("must be a list", de: "muss eine Liste sein")))
                 return nil
             }
             guard values.count <= limit else {
-                faults.append(FieldFault(parameter, .length, "must have at most \(limit) items"))
+                faults.append(
+                    FieldFault(
+                        parameter, .length,
+                        LocalizedText(
+                            "must have at most \(limit) items", de: "darf höchstens \(limit) Einträge haben")))
                 return nil
             }
             let before = faults.count

@@ -57,13 +57,22 @@ enum Parameters {
                 default: false
                 }
             }
-        return isNonce ? nil : "must be 16 to 64 base64url characters"
+        return isNonce
+            ? nil
+            : LocalizedText(
+                "must be 16 to 64 base64url characters", de: "muss aus 16 bis 64 Zeichen von base64url bestehen")
     }
 
     // Code factors.
     static let seed = Field.text(
         "secret", limit: 512, "The token's secret, 16 to 128 bytes: base32, or hexadecimal with the prefix hex:"
-    ) { TokenSeed.secret($0) == nil ? "must be 16 to 128 bytes: base32, or hexadecimal with the prefix hex:" : nil }
+    ) { text in
+        TokenSeed.secret(text) != nil
+            ? nil
+            : LocalizedText(
+                "must be 16 to 128 bytes: base32, or hexadecimal with the prefix hex:",
+                de: "muss 16 bis 128 Bytes lang sein: in Base32 oder hexadezimal mit dem Präfix hex:")
+    }
     static let counter = Field.integer(
         "counter", 0...(1 << 48), "The counter of the token's next code; default: 0")
     static let algorithm = Field<OTPAlgorithm>.word("algorithm", "The hash algorithm; default: sha1")
@@ -107,7 +116,13 @@ enum Parameters {
     /// refused.
     static let anyCode = Field.text(
         "otp", limit: 64, "The code that the user typed: 6 to 8 digits, or a recovery code",
-        rule: { CodeWindow.isCode($0) ? nil : "must be 6 to 8 digits, or a recovery code" })
+        rule: { text in
+            CodeWindow.isCode(text)
+                ? nil
+                : LocalizedText(
+                    "must be 6 to 8 digits, or a recovery code",
+                    de: "muss aus 6 bis 8 Ziffern bestehen oder ein Notfallcode sein")
+        })
     static let factors = Field<[Factor]>.values(
         "factors", limit: Factor.choices.count, "Only these of the policy's factors, in the policy's order",
         of: choice)

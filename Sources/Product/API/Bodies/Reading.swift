@@ -1,3 +1,4 @@
+import Domain
 import HTTP
 import JSON
 import Relay
@@ -9,7 +10,11 @@ extension Form {
         var object = JSONObject()
         if !request.body.isEmpty {
             guard ["POST", "PATCH"].contains(method) else {
-                throw Problem(.malformed, "A \(method) request must not have a body")
+                throw Problem(
+                    .malformed,
+                    LocalizedText(
+                        "A \(method) request must not have a body",
+                        de: "Eine Anfrage mit \(method) darf keinen Body haben"))
             }
             object = try Self.object(request)
         }
@@ -35,7 +40,10 @@ extension Form {
     ) {
         guard let value = values.first else { return }
         guard values.count == 1 else {
-            faults.append(FieldFault(name, .mismatch, "is in the header more than once"))
+            faults.append(
+                FieldFault(
+                    name, .mismatch,
+                    LocalizedText("is in the header more than once", de: "steht mehr als einmal im Header")))
             return
         }
         let said: JSONValue?
@@ -46,7 +54,12 @@ extension Form {
             if said == nil { object.set(name, .string(value)) }
         }
         if let said, said.string.map({ $0.utf8.elementsEqual(value.utf8) }) != true {
-            faults.append(FieldFault(name, .mismatch, "differs between the header and the body or path"))
+            faults.append(
+                FieldFault(
+                    name, .mismatch,
+                    LocalizedText(
+                        "differs between the header and the body or path",
+                        de: "hat im Header einen anderen Wert als im Body oder Pfad")))
         }
     }
 
@@ -55,15 +68,28 @@ extension Form {
     private static func object(_ request: Request) throws(Problem) -> JSONObject {
         let types = request.fields.values("content-type")
         guard types.count == 1, let type = types.first, isJSON(type), request.fields["content-encoding"] == nil else {
-            throw Problem(.unsupportedType, "Send the body uncompressed, with content-type: application/json")
+            throw Problem(
+                .unsupportedType,
+                LocalizedText(
+                    "Send the body uncompressed, with content-type: application/json",
+                    de: "Senden Sie den Body unkomprimiert, mit content-type: application/json"))
         }
         let value: JSONValue
         do {
             value = try JSONReader.read(request.body, limits: limits)
         } catch {
-            throw Problem(.malformed, "The body is not valid I-JSON (RFC 7493): \(error.message)")
+            let fault = error.text
+            throw Problem(
+                .malformed,
+                LocalizedText(
+                    "The body is not valid I-JSON (RFC 7493): \(fault.english)",
+                    de: "Der Body ist kein gültiges I-JSON (RFC 7493): \(fault.german)"))
         }
-        guard let object = value.object else { throw Problem(.malformed, "The body must be a JSON object") }
+        guard let object = value.object else {
+            throw Problem(
+                .malformed,
+                LocalizedText("The body must be a JSON object", de: "Der Body muss ein JSON-Objekt sein"))
+        }
         return object
     }
 

@@ -1,3 +1,4 @@
+import Domain
 import JSON
 import Relay
 
@@ -35,31 +36,37 @@ struct Problem: Error, Sendable {
             }
         }
 
-        var title: String {
+        var title: LocalizedText {
             switch self {
-            case .malformed: "Malformed request"
-            case .invalid: "Invalid parameters"
-            case .unauthenticated: "Not authenticated"
-            case .forbidden: "Not allowed"
-            case .approvalRequired: "The user must approve first"
-            case .codesLocked: "Codes are locked"
-            case .notFound: "Not found"
-            case .methodNotAllowed: "Method not allowed"
-            case .conflict: "Conflict with the current state"
-            case .alreadyDecided: "The challenge has already ended"
-            case .shownOnce: "The answer is shown only once"
-            case .tooLarge: "The body is too large"
-            case .unsupportedType: "Unsupported content type"
-            case .idempotencyMismatch: "The Idempotency-Key was used for another request"
-            case .limited: "Too many requests"
-            case .internal: "Internal error"
-            case .unavailable: "Temporarily unavailable"
+            case .malformed: LocalizedText("Malformed request", de: "Fehlerhafte Anfrage")
+            case .invalid: LocalizedText("Invalid parameters", de: "Ungültige Parameter")
+            case .unauthenticated: LocalizedText("Not authenticated", de: "Nicht authentifiziert")
+            case .forbidden: LocalizedText("Not allowed", de: "Nicht erlaubt")
+            case .approvalRequired:
+                LocalizedText("The user must approve first", de: "Der Benutzer muss zuerst zustimmen")
+            case .codesLocked: LocalizedText("Codes are locked", de: "Codes sind gesperrt")
+            case .notFound: LocalizedText("Not found", de: "Nicht gefunden")
+            case .methodNotAllowed: LocalizedText("Method not allowed", de: "Methode nicht erlaubt")
+            case .conflict: LocalizedText("Conflict with the current state", de: "Konflikt mit dem aktuellen Zustand")
+            case .alreadyDecided:
+                LocalizedText("The challenge has already ended", de: "Die Challenge ist bereits beendet")
+            case .shownOnce: LocalizedText("The answer is shown only once", de: "Die Antwort wird nur einmal gezeigt")
+            case .tooLarge: LocalizedText("The body is too large", de: "Der Body ist zu groß")
+            case .unsupportedType: LocalizedText("Unsupported content type", de: "Nicht unterstützter Inhaltstyp")
+            case .idempotencyMismatch:
+                LocalizedText(
+                    "The Idempotency-Key was used for another request",
+                    de: "Der Idempotency-Key wurde für eine andere Anfrage verwendet")
+            case .limited: LocalizedText("Too many requests", de: "Zu viele Anfragen")
+            case .internal: LocalizedText("Internal error", de: "Interner Fehler")
+            case .unavailable: LocalizedText("Temporarily unavailable", de: "Vorübergehend nicht verfügbar")
             }
         }
     }
 
     let code: Code
-    let detail: String
+    /// What happened, and what the caller can do; nil if the faults say it.
+    let detail: LocalizedText?
     var faults: [FieldFault] = []
     /// The value of `Retry-After`, in whole seconds.
     var retryAfter: Int64?
@@ -68,28 +75,34 @@ struct Problem: Error, Sendable {
     /// Further members of the document.
     var members = JSONObject()
 
-    init(_ code: Code, _ detail: String, faults: [FieldFault] = [], retryAfter: Int64? = nil) {
+    init(_ code: Code, _ detail: LocalizedText?, faults: [FieldFault] = [], retryAfter: Int64? = nil) {
         self.code = code
         self.detail = detail
         self.faults = faults
         self.retryAfter = retryAfter
     }
 
-    var body: JSONObject {
+    /// The document in one language. `detail` lists the faults if there is no other.
+    func body(in language: TextLanguage) -> JSONObject {
+        let detail = detail?.text(in: language) ?? Self.list(faults, language)
         var object: JSONObject = [
-            "type": .string("urn:twoefay:problem:\(code.rawValue)"), "title": .string(code.title),
+            "type": .string("urn:twoefay:problem:\(code.rawValue)"), "title": .string(code.title.text(in: language)),
             "status": .integer(Int64(code.status)), "code": .string(code.rawValue), "detail": .string(detail),
         ]
-        if !faults.isEmpty { object.set("errors", .array(faults.map { .object($0.json) })) }
+        if !faults.isEmpty { object.set("errors", .array(faults.map { .object($0.json(in: language)) })) }
         for member in members.members { object.set(member.name, member.value) }
         return object
+    }
+
+    private static func list(_ faults: [FieldFault], _ language: TextLanguage) -> String {
+        faults.prefix(8).map { "\($0.parameter) \($0.message.text(in: language))" }.joined(separator: "; ")
     }
 }
 
 extension FieldFault {
     /// The fault as JSON. `message_key` is the key for translations: the parameter without its list
     /// index, and the code.
-    var json: JSONObject {
+    func json(in language: TextLanguage) -> JSONObject {
         var key = ""
         var inBrackets = false
         for character in parameter {
@@ -102,7 +115,17 @@ extension FieldFault {
         let messageKey = code == .unknown ? "unknown" : "\(key).\(code.rawValue)"
         return [
             "parameter": .string(parameter), "code": .string(code.rawValue), "message_key": .string(messageKey),
-            "message": .string(message),
+            "message": .string(message.text(in: language)),
         ]
+    }
+}
+
+extension Problem {
+    /// Returns the language of a stored document, by its title; nil if it is no problem document.
+    static func language(of body: [UInt8]) -> TextLanguage? {
+        guard let object = (try? JSONReader.read(body))?.object, let title = object["title"]?.string,
+            let code = object["code"]?.string.flatMap({ Code(rawValue: $0) })
+        else { return nil }
+        return TextLanguage.allCases.first { code.title.text(in: $0).utf8.elementsEqual(title.utf8) }
     }
 }

@@ -12,49 +12,84 @@ extension Problem {
         case .forbidden(let why): self.init(.forbidden, why)
         case .approvalRequired(let challenge, let number):
             self.init(
-                .approvalRequired, "When this challenge has succeeded, repeat the request with its id in approval")
+                .approvalRequired,
+                LocalizedText(
+                    "When this challenge has succeeded, repeat the request with its id in approval",
+                    de: "Sobald diese Challenge erfolgreich war, wiederholen Sie die Anfrage mit ihrer Kennung in "
+                        + "approval"))
             members.set("challenge", .string(challenge.text))
             if let number { members.set("number", .string(number)) }
         case .codesLocked:
             self.init(
                 .codesLocked,
-                "Too many codes were wrong. The relay accepts no code until the user approves that on a phone "
-                    + "(POST /user/…/unlock) or an operator unlocks the codes (twoefay user unlock)")
+                LocalizedText(
+                    "Too many codes were wrong. The relay accepts no code until the user approves that on a phone "
+                        + "(POST /user/…/unlock) or an operator unlocks the codes (twoefay user unlock)",
+                    de: "Zu viele Codes waren falsch. Das Relay nimmt erst wieder Codes an, wenn der Benutzer dem auf "
+                        + "einem Telefon zustimmt (POST /user/…/unlock) oder der Betreiber die Codes entsperrt (twoefay "
+                        + "user unlock)"))
         case .notFound: self = .notFound
         case .invalid(let faults): self = .invalid(faults)
-        case .conflict(let faults): self.init(.conflict, Self.list(faults), faults: faults)
+        case .conflict(let faults): self.init(.conflict, nil, faults: faults)
         case .shownOnce: self = .shownOnce
         case .alreadyDecided(let result):
-            self.init(.alreadyDecided, "The challenge has already ended with \(result); its result does not change")
+            self.init(
+                .alreadyDecided,
+                LocalizedText(
+                    "The challenge has already ended with \(result); its result does not change",
+                    de: "Die Challenge wurde bereits mit \(result) beendet; ihr Ergebnis ändert sich nicht mehr"))
             members.set("login", .string(result))
         case .limited(let pause):
-            self.init(.limited, "Try again later", retryAfter: max(1, (pause.wholeMilliseconds + 999) / 1000))
+            self.init(
+                .limited, LocalizedText("Try again later", de: "Versuchen Sie es später erneut"),
+                retryAfter: max(1, (pause.wholeMilliseconds + 999) / 1000))
         case .unavailable: self = .unavailable
-        case .broken: self.init(.internal, "The relay's log has details under the request-id of this answer")
+        case .broken:
+            self.init(
+                .internal,
+                LocalizedText(
+                    "The relay's log has details under the request-id of this answer",
+                    de: "Einzelheiten stehen im Log des Relays unter der request-id dieser Antwort"))
         }
     }
 
     static func invalid(_ faults: [FieldFault]) -> Problem {
-        Problem(.invalid, list(faults), faults: faults)
+        Problem(.invalid, nil, faults: faults)
     }
 
     static let unauthenticated = Problem(
-        .unauthenticated, "The certificate or DPoP proof does not identify a registered caller")
+        .unauthenticated,
+        LocalizedText(
+            "The certificate or DPoP proof does not identify a registered caller",
+            de: "Das Zertifikat oder der DPoP-Nachweis gehört zu keinem registrierten Aufrufer"))
 
     /// The same problem for paths that do not exist and for everything that belongs to another
     /// caller.
-    static let notFound = Problem(.notFound, "The path or object does not exist, or belongs to another caller")
+    static let notFound = Problem(
+        .notFound,
+        LocalizedText(
+            "The path or object does not exist, or belongs to another caller",
+            de: "Der Pfad oder das Objekt existiert nicht oder gehört einem anderen Aufrufer"))
 
     static let shownOnce = Problem(
-        .shownOnce, "This request has already succeeded; its answer held a secret and is not shown again")
+        .shownOnce,
+        LocalizedText(
+            "This request has already succeeded; its answer held a secret and is not shown again",
+            de: "Diese Anfrage war schon erfolgreich; ihre Antwort enthielt ein Geheimnis und wird nicht noch einmal "
+                + "gezeigt"))
 
-    static let tooLarge = Problem(.tooLarge, "A body may have at most \(Request.bodyLimit) bytes")
+    static let tooLarge = Problem(
+        .tooLarge,
+        LocalizedText(
+            "A body may have at most \(Request.bodyLimit) bytes",
+            de: "Ein Body darf höchstens \(Request.bodyLimit) Bytes haben"))
 
     static let unavailable = Problem(
-        .unavailable, "The relay cannot complete the request now, and knows of no change; try again later",
+        .unavailable,
+        LocalizedText(
+            "The relay cannot complete the request now, and knows of no change; try again later",
+            de:
+                "Das Relay kann die Anfrage jetzt nicht ausführen und weiß von keiner Änderung; versuchen Sie es später "
+                + "erneut"),
         retryAfter: 2)
-
-    private static func list(_ faults: [FieldFault]) -> String {
-        faults.prefix(8).map { "\($0.parameter) \($0.message)" }.joined(separator: "; ")
-    }
 }

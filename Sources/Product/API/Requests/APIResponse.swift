@@ -1,3 +1,4 @@
+import Domain
 import HTTP
 import JSON
 import Relay
@@ -24,13 +25,22 @@ struct APIResponse: Sendable {
         self.body = body
     }
 
-    init(_ problem: Problem) {
-        self.init(problem.code.status, problem.body)
+    /// A problem in the language that the header fields of its request ask for.
+    init(_ problem: Problem, to fields: Fields) {
+        let language = AcceptLanguage.textLanguage(fields)
+        self.init(problem.code.status, problem.body(in: language))
+        add(language)
         if let seconds = problem.retryAfter { add("retry-after", String(seconds)) }
         if let methods = problem.allow { add("allow", methods) }
     }
 
     static let noContent = APIResponse(status: 204, body: [])
+
+    /// Names the language of the texts, and the fields that select it.
+    mutating func add(_ language: TextLanguage) {
+        add("content-language", language.rawValue)
+        fields.append(Self.vary)
+    }
 
     mutating func add(_ name: String, _ value: String) { fields.append(Fields.Field(name, value)) }
 
@@ -59,6 +69,7 @@ struct APIResponse: Sendable {
     static let json = Fields.Field("content-type", "application/json")
     static let problem = Fields.Field("content-type", "application/problem+json")
     static let noStore = Fields.Field("cache-control", "no-store")
+    static let vary = Fields.Field("vary", "accept-language, accept-user-language")
 }
 
 /// The outcome of a verb: an answer, or a held request.

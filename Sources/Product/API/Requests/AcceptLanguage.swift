@@ -1,5 +1,6 @@
 import Domain
 import HTTP
+import Templates
 
 /// The languages that a request asks for: `Accept-Language` (RFC 9110 §12.5.4), which a website
 /// passes on from its visitor, and `Accept-User-Language`, which has the same form and states the
@@ -10,6 +11,19 @@ enum AcceptLanguage {
     static func read(_ fields: Fields) -> RequestedLanguages {
         RequestedLanguages(
             chosen: value("accept-user-language", fields), accepted: value("accept-language", fields))
+    }
+
+    /// The language of the texts in an answer: the first of the API's languages that the person
+    /// chose, or else that the browser prefers, or else English.
+    static func textLanguage(_ fields: Fields) -> TextLanguage {
+        let languages = read(fields)
+        for preference in [languages.chosen, languages.accepted] {
+            guard let preference else { continue }
+            for tag in LanguagePreference.tags(preference) {
+                if let language = TextLanguage(rawValue: tag) { return language }
+            }
+        }
+        return .english
     }
 
     private static func value(_ name: String, _ fields: Fields) -> String? {

@@ -1,5 +1,6 @@
 import Bytes
 import Crypto
+import Domain
 import HTTP
 import JSON
 import Relay
@@ -20,7 +21,7 @@ enum DPoP {
     enum Fault: Error, Sendable, Equatable {
         /// The proof is valid as far as it was read, but needs a current nonce.
         case nonce
-        case invalid(String)
+        case invalid(LocalizedText)
     }
 
     /// The largest difference of a phone's clock, one day. The age of a proof is limited by the
@@ -35,31 +36,48 @@ enum DPoP {
     ) throws(Fault) -> PresentedProof {
         let values = request.fields.values(field)
         guard let text = values.first, values.count == 1 else {
-            throw .invalid("the request must have exactly one DPoP header field")
+            throw .invalid(
+                LocalizedText(
+                    "the request must have exactly one DPoP header field",
+                    de: "Die Anfrage muss genau ein Header-Feld DPoP haben"))
         }
         let proof: JWSObject
         do {
             proof = try JWS.parse(text, maxBytes: 4096)
         } catch {
-            throw .invalid(error.description)
+            throw .invalid(error.text)
         }
-        guard proof.type == "dpop+jwt" else { throw .invalid("typ must be dpop+jwt") }
+        guard proof.type == "dpop+jwt" else {
+            throw .invalid(LocalizedText("typ must be dpop+jwt", de: "typ muss dpop+jwt sein"))
+        }
         guard let claims = (try? JSONReader.read(proof.payload))?.object else {
-            throw .invalid("its claims must be a JSON object")
+            throw .invalid(
+                LocalizedText("its claims must be a JSON object", de: "Seine Claims müssen ein JSON-Objekt sein"))
         }
-        guard claims["htm"]?.string == request.method else { throw .invalid("htm must be the request's method") }
+        guard claims["htm"]?.string == request.method else {
+            throw .invalid(
+                LocalizedText("htm must be the request's method", de: "htm muss die Methode der Anfrage sein"))
+        }
         guard let url = claims["htu"]?.string, plain(url).utf8.elementsEqual(plain(origin + request.path).utf8) else {
-            throw .invalid("htu must be the installation's origin with the request's path")
+            throw .invalid(
+                LocalizedText(
+                    "htu must be the installation's origin with the request's path",
+                    de: "htu muss der Ursprung der Installation mit dem Pfad der Anfrage sein"))
         }
         guard let id = claims["jti"]?.string, (1...128).contains(id.unicodeScalars.count) else {
-            throw .invalid("jti must have 1 to 128 characters")
+            throw .invalid(
+                LocalizedText("jti must have 1 to 128 characters", de: "jti muss 1 bis 128 Zeichen haben"))
         }
         guard let issued = claims["iat"]?.integer,
             (now.seconds - clockFault...now.seconds + clockFault).contains(issued)
-        else { throw .invalid("iat must be the time in seconds") }
+        else {
+            throw .invalid(
+                LocalizedText("iat must be the time in seconds", de: "iat muss die Zeit in Sekunden sein"))
+        }
         guard let nonce = claims["nonce"]?.string, let step = nonces.step(of: nonce, at: now) else { throw .nonce }
         guard let jwk = proof.header["jwk"], let key = P256PublicKey.spkiThumbprint(unchecked: jwk) else {
-            throw .invalid("jwk must be a public P-256 key")
+            throw .invalid(
+                LocalizedText("jwk must be a public P-256 key", de: "jwk muss ein öffentlicher P-256-Schlüssel sein"))
         }
         return PresentedProof(ProofOfPossession(key: key, id: id, step: step), signed: proof, by: jwk)
     }

@@ -32,7 +32,9 @@ struct RequestContext: Sendable {
         }
     }
 
-    func refusal(_ problem: Problem) -> Response { end(APIResponse(problem)) }
+    func refusal(_ problem: Problem) -> Response { end(answer(problem)) }
+
+    private func answer(_ problem: Problem) -> APIResponse { APIResponse(problem, to: request.fields) }
 
     /// Looks up the caller. An unknown caller does not wait in the queue of known ones.
     private func caller(_ claim: PresentedIdentity) async -> Result<Caller, Refusal> {
@@ -57,7 +59,7 @@ struct RequestContext: Sendable {
                 website: website.id, route: route.path.text, key: key.text, content: fingerprint)
             return try await act(caller, body, once: repeated)
         } catch {
-            return .response(end(APIResponse(error).counting(for: caller)))
+            return .response(end(answer(error).counting(for: caller)))
         }
     }
 
@@ -76,8 +78,12 @@ struct RequestContext: Sendable {
         guard form.isOriginal, case .website(let website) = caller, website.policy.answers != .website else {
             return nil
         }
+        let answers = website.policy.answers.rawValue
         return Problem(
-            .forbidden, "This website's policy does not allow this form: answers is \(website.policy.answers.rawValue)")
+            .forbidden,
+            LocalizedText(
+                "This website's policy does not allow this form: answers is \(answers)",
+                de: "Die Richtlinie dieser Website erlaubt diese Form nicht: answers ist \(answers)"))
     }
 
     /// Runs a request under an idempotency key. If its answer is stored, that answer is returned
@@ -95,14 +101,23 @@ struct RequestContext: Sendable {
         case .run(let operation): return await act(caller, body, as: operation, repeated: repeated)
         case .kept(let status, let body):
             var answer = APIResponse(status: status, body: body)
+            if status >= 400, let language = Problem.language(of: body) { answer.add(language) }
             answer.add("idempotency-replayed", "true")
             return .response(end(answer))
         case .shownOnce:
             throw .shownOnce
         case .stillRunning:
-            throw Problem(.conflict, "The first request with this Idempotency-Key is still running", retryAfter: 1)
+            throw Problem(
+                .conflict,
+                LocalizedText(
+                    "The first request with this Idempotency-Key is still running",
+                    de: "Die erste Anfrage mit diesem Idempotency-Key wird noch ausgeführt"), retryAfter: 1)
         case .mismatch:
-            throw Problem(.idempotencyMismatch, "This Idempotency-Key was already used for another request")
+            throw Problem(
+                .idempotencyMismatch,
+                LocalizedText(
+                    "This Idempotency-Key was already used for another request",
+                    de: "Dieser Idempotency-Key wurde schon für eine andere Anfrage verwendet"))
         }
     }
 
@@ -112,13 +127,13 @@ struct RequestContext: Sendable {
         let call = VerbCall(
             api: api, pathParameters: pathParameters, body: body,
             operation: operation.speaking(AcceptLanguage.read(request.fields)), remote: request.remote,
-            waitLimit: Preference.wait(request.fields))
+            waitLimit: Preference.wait(request.fields), fields: request.fields)
         let verdict: VerbOutcome
         do throws(Refusal) {
             verdict = try await form.run(call, for: caller)
         } catch {
             let problem = error == .notFound ? notTheirs(caller) : nil
-            let answer = APIResponse(problem ?? Problem(error)).counting(for: caller)
+            let answer = self.answer(problem ?? Problem(error)).counting(for: caller)
             return .response(await end(answer, operation, repeated))
         }
         var place: HeldRequestSlot?
@@ -129,7 +144,7 @@ struct RequestContext: Sendable {
                     ticket.cancel()
                     api.relay.exceeded(.held, by: website.name)
                     let problem = Problem(.limited(retryAfter: API.quotaPause))
-                    return .response(await end(APIResponse(problem), operation, repeated))
+                    return .response(await end(answer(problem), operation, repeated))
                 }
             }
             access.held()
@@ -159,7 +174,7 @@ struct RequestContext: Sendable {
                     let caller: Caller
                     switch await self.caller(held.claim(after: claim)) {
                     case .failure(let refusal):
-                        return .response(await end(APIResponse(Problem(refusal)), operation, repeated))
+                        return .response(await end(answer(Problem(refusal)), operation, repeated))
                     case .success(let found): caller = found
                     }
                     return await tenant(caller).run {
@@ -167,7 +182,7 @@ struct RequestContext: Sendable {
                         do throws(Refusal) {
                             verdict = try await finish()
                         } catch {
-                            verdict = .answer(APIResponse(Problem(error)))
+                            verdict = .answer(answer(Problem(error)))
                         }
                         return await come(to: verdict, caller, operation, repeated, place)
                     }
@@ -223,7 +238,11 @@ struct IdempotencyKey {
             value.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
         else {
             throw .invalid([
-                FieldFault("Idempotency-Key", .format, "must be 1 to 255 visible ASCII characters, given once")
+                FieldFault(
+                    "Idempotency-Key", .format,
+                    LocalizedText(
+                        "must be 1 to 255 visible ASCII characters, given once",
+                        de: "muss aus 1 bis 255 sichtbaren ASCII-Zeichen bestehen und genau einmal vorkommen"))
             ])
         }
         text = value

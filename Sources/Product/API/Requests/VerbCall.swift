@@ -1,4 +1,5 @@
 import Domain
+import HTTP
 import JSON
 import Log
 import Relay
@@ -17,6 +18,8 @@ struct VerbCall: Sendable {
     let remote: String
     /// The seconds that the caller is willing to wait (`Prefer: wait=N`).
     let waitLimit: Int?
+    /// The header fields of the request.
+    let fields: Fields
 
     var relay: Relay { api.relay }
 

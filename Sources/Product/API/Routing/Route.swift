@@ -1,3 +1,4 @@
+import Domain
 import Relay
 
 /// A method and path, declared once. Matching, reading, refusals and the OpenAPI description use
@@ -31,13 +32,40 @@ struct Route: Sendable {
         if let form = own ?? forms.first(where: \.isForAnyone) { return form }
         switch claim {
         case .nobody where isForPhones:
-            throw Problem(.unauthenticated, "This route requires a client certificate, or a DPoP proof of a phone")
-        case .nobody: throw Problem(.unauthenticated, "This route requires a client certificate")
-        case .unproved(.nonce): throw Problem(.unauthenticated, "The DPoP proof must contain the nonce from DPoP-Nonce")
-        case .unproved(.invalid(let why)): throw Problem(.unauthenticated, "The DPoP proof is invalid: \(why)")
+            throw Problem(
+                .unauthenticated,
+                LocalizedText(
+                    "This route requires a client certificate, or a DPoP proof of a phone",
+                    de: "Diese Route erfordert ein Client-Zertifikat oder den DPoP-Nachweis eines Telefons"))
+        case .nobody:
+            throw Problem(
+                .unauthenticated,
+                LocalizedText(
+                    "This route requires a client certificate", de: "Diese Route erfordert ein Client-Zertifikat"))
+        case .unproved(.nonce):
+            throw Problem(
+                .unauthenticated,
+                LocalizedText(
+                    "The DPoP proof must contain the nonce from DPoP-Nonce",
+                    de: "Der DPoP-Nachweis muss die nonce aus DPoP-Nonce enthalten"))
+        case .unproved(.invalid(let why)):
+            throw Problem(
+                .unauthenticated,
+                LocalizedText(
+                    "The DPoP proof is invalid: \(why.english)", de: "Der DPoP-Nachweis ist ungültig: \(why.german)"))
         case .unusable: throw .unauthenticated
-        case .website: throw Problem(.forbidden, "This route is for phones, not for websites")
-        case .phone, .key: throw Problem(.forbidden, "This route is for websites, not for phones")
+        case .website:
+            throw Problem(
+                .forbidden,
+                LocalizedText(
+                    "This route is for phones, not for websites",
+                    de: "Diese Route ist für Telefone, nicht für Websites"))
+        case .phone, .key:
+            throw Problem(
+                .forbidden,
+                LocalizedText(
+                    "This route is for websites, not for phones",
+                    de: "Diese Route ist für Websites, nicht für Telefone"))
         }
     }
 }

@@ -139,7 +139,9 @@ enum Factors {
         let usual = CodeShape()
         let period = call[P.period] ?? usual.period
         guard CodeShape.periods.contains(period) else {
-            throw .invalid([FieldFault("period", .format, "must be 30 or 60")])
+            throw .invalid([
+                FieldFault("period", .format, LocalizedText("must be 30 or 60", de: "muss 30 oder 60 sein"))
+            ])
         }
         return CodeShape(
             algorithm: call[P.algorithm] ?? usual.algorithm, digits: call[P.codeDigits] ?? usual.digits,

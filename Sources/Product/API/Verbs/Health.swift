@@ -1,3 +1,4 @@
+import Domain
 import HTTP
 import JSON
 import Log
@@ -80,34 +81,38 @@ enum Health {
     }
 
     @Sendable static func ready(_ call: VerbCall) async throws(Refusal) -> VerbOutcome {
-        await look(at: call.api.dependencies.filter { $0.isNeeded() }, call.api)
+        await look(at: call.api.dependencies.filter { $0.isNeeded() }, call)
     }
 
     @Sendable static func readyOfOne(_ call: VerbCall) async throws(Refusal) -> VerbOutcome {
         let name = try call.place("dependency")
         let meant = call.api.dependencies.filter { $0.name == name && $0.isNeeded() }
         guard !meant.isEmpty else { throw .notFound }
-        return await look(at: meant, call.api)
+        return await look(at: meant, call)
     }
 
-    private static func look(at needed: [Dependency], _ api: API) async -> VerbOutcome {
+    private static func look(at needed: [Dependency], _ call: VerbCall) async -> VerbOutcome {
         var dependencies = JSONObject()
         var missing: [String] = []
         for dependency in needed {
             let trouble = await dependency.fault()
-            let isChanged = api.missed.logChange(dependency.name, isMissing: trouble != nil)
+            let isChanged = call.api.missed.logChange(dependency.name, isMissing: trouble != nil)
             dependencies.set(dependency.name, .string(trouble == nil ? "ok" : "missing"))
             if let trouble {
                 if !dependency.isAdvisory { missing.append(dependency.name) }
-                if isChanged { api.log.warning("ready.missing", [.name: dependency.name, .reason: trouble]) }
+                if isChanged { call.api.log.warning("ready.missing", [.name: dependency.name, .reason: trouble]) }
             } else if isChanged {
-                api.log.notice("ready.back", [.name: dependency.name])
+                call.api.log.notice("ready.back", [.name: dependency.name])
             }
         }
         guard missing.isEmpty else {
-            var problem = Problem(.unavailable, "Missing: \(missing.joined(separator: ", "))", retryAfter: 5)
+            var problem = Problem(
+                .unavailable,
+                LocalizedText(
+                    "Missing: \(missing.joined(separator: ", "))", de: "Es fehlt: \(missing.joined(separator: ", "))"),
+                retryAfter: 5)
             problem.members.set("dependencies", .object(dependencies))
-            return .answer(APIResponse(problem))
+            return .answer(APIResponse(problem, to: call.fields))
         }
         return .answer(APIResponse(200, ["status": "ready", "dependencies": .object(dependencies)]))
     }

@@ -3,7 +3,7 @@ import Domain
 /// The reason why a verb refused a request. The API turns each into a problem document.
 public enum Refusal: Error, Sendable, Equatable {
     case unauthenticated
-    case forbidden(String)
+    case forbidden(LocalizedText)
     /// The user must approve the change first, with this challenge. When the challenge has
     /// succeeded, the website repeats the request with its id. `number` is what the person must
     /// enter on the phone.
@@ -31,15 +31,21 @@ extension Refusal {
     ///
     /// - Parameter command: the command of `twoefay` that undoes it.
     static func stopped(_ command: String) -> Refusal {
-        .forbidden("An operator has blocked this, and only an operator can lift the block: twoefay \(command)")
+        .forbidden(
+            LocalizedText(
+                "An operator has blocked this, and only an operator can lift the block: twoefay \(command)",
+                de: "Der Betreiber hat das gesperrt, und nur er kann die Sperre aufheben: twoefay \(command)"))
     }
 }
 
 extension Refusal {
     /// The refusal to unlock a user who left the directory, or to give the user a factor.
     static let disabled = Refusal.forbidden(
-        "The user has left the directory that the relay syncs with. A sync enables the user on return, or an operator "
-            + "does: twoefay user enable")
+        LocalizedText(
+            "The user has left the directory that the relay syncs with. A sync enables the user on return, or an "
+                + "operator does: twoefay user enable",
+            de: "Der Benutzer steht nicht mehr im Verzeichnis, mit dem das Relay abgleicht. Steht er dort wieder, gibt "
+                + "ihn der nächste Abgleich frei; sonst kann das der Betreiber tun: twoefay user enable"))
 }
 
 /// A fault in one parameter of a request.
@@ -50,11 +56,19 @@ public struct FieldFault: Sendable, Equatable {
 
     public let parameter: String
     public let code: Code
-    public let message: String
+    /// The message, which begins with a verb: the parameter's name precedes it in `detail`.
+    public let message: LocalizedText
 
-    public init(_ parameter: String, _ code: Code, _ message: String) {
+    public init(_ parameter: String, _ code: Code, _ message: LocalizedText) {
         self.parameter = parameter
         self.code = code
         self.message = message
+    }
+}
+
+extension FieldFault {
+    /// A required parameter that was not given.
+    public static func missing(_ parameter: String) -> FieldFault {
+        FieldFault(parameter, .missing, LocalizedText("must be given", de: "fehlt"))
     }
 }

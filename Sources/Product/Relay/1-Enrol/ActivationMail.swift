@@ -72,7 +72,11 @@ extension Relay {
         guard website.policy.enrolment != .open else { return }
         guard email != nil else {
             throw .invalid([
-                FieldFault("email", .missing, "is required: the policy enrolment mails the activation code to it")
+                FieldFault(
+                    "email", .missing,
+                    LocalizedText(
+                        "is required: the policy enrolment mails the activation code to it",
+                        de: "fehlt: Nach der Richtlinie enrolment geht der Aktivierungscode an diese Adresse"))
             ])
         }
         try requireMailCourier()
@@ -81,7 +85,11 @@ extension Relay {
     private func requireMailCourier() throws(Refusal) {
         guard mail == nil else { return }
         throw .conflict([
-            FieldFault("email", .state, "cannot get the activation code: the relay has no mail server")
+            FieldFault(
+                "email", .state,
+                LocalizedText(
+                    "cannot get the activation code: the relay has no mail server",
+                    de: "kann den Aktivierungscode nicht erhalten, denn das Relay hat keinen Mailserver"))
         ])
     }
 
@@ -95,7 +103,10 @@ extension Relay {
         guard let email = user.email else {
             throw .conflict([
                 FieldFault(
-                    "email", .state, "is missing: the activation code is mailed to it. Set it with PATCH /user/…")
+                    "email", .state,
+                    LocalizedText(
+                        "is missing: the activation code is mailed to it. Set it with PATCH /user/…",
+                        de: "fehlt: Der Aktivierungscode geht an diese Adresse. Legen Sie sie mit PATCH /user/… fest"))
             ])
         }
         try requireMailCourier()
@@ -122,6 +133,9 @@ extension Relay {
     func requireIdentity(of user: UserRow, _ website: Website) throws(Refusal) {
         guard website.policy.enrolment == .confirmed, !user.isIdentityConfirmed else { return }
         throw .forbidden(
-            "An operator must first confirm the identity of this user: twoefay user confirm-identity")
+            LocalizedText(
+                "An operator must first confirm the identity of this user: twoefay user confirm-identity",
+                de: "Zuerst muss der Betreiber die Identität dieses Benutzers bestätigen: twoefay user confirm-identity"
+            ))
     }
 }

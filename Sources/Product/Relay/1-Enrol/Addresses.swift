@@ -124,13 +124,19 @@ extension Relay {
         guard courier(for: address.kind) != nil else {
             throw .conflict([
                 FieldFault(
-                    parameter, .state, "cannot be confirmed: the relay has no mail server or gateway for it"
-                )
+                    parameter, .state,
+                    LocalizedText(
+                        "cannot be confirmed: the relay has no mail server or gateway for it",
+                        de: "kann nicht bestätigt werden, denn das Relay hat dafür keinen Mailserver und kein Gateway"))
             ])
         }
         guard address.kind != .sms || smsLimits.allows(address.text) else {
             throw .conflict([
-                FieldFault(parameter, .state, "cannot be confirmed: the relay sends no text messages to this number")
+                FieldFault(
+                    parameter, .state,
+                    LocalizedText(
+                        "cannot be confirmed: the relay sends no text messages to this number",
+                        de: "kann nicht bestätigt werden, denn das Relay sendet keine SMS an diese Nummer"))
             ])
         }
     }
@@ -138,6 +144,9 @@ extension Relay {
     func courier(for kind: Factor) -> (any MessageCourier)? { kind == .mail ? mail : texts }
 
     static func takenFault(_ kind: Factor) -> FieldFault {
-        FieldFault(Address.parameter(kind), .taken, "belongs to another user of this website")
+        FieldFault(
+            Address.parameter(kind), .taken,
+            LocalizedText(
+                "belongs to another user of this website", de: "gehört einem anderen Benutzer dieser Website"))
     }
 }

@@ -112,5 +112,8 @@ extension Relay {
     /// The refusal of an approval. Challenges of other users or websites and unknown challenges get
     /// the same answer.
     static let noApproval = Refusal.forbidden(
-        "The approval is for something else, did not succeed, or was used: leave it out to ask the user again")
+        LocalizedText(
+            "The approval is for something else, did not succeed, or was used: leave it out to ask the user again",
+            de: "Die Bestätigung gilt für etwas anderes, war nicht erfolgreich oder wurde schon verwendet: Lassen Sie "
+                + "approval weg, um den Benutzer erneut zu fragen"))
 }

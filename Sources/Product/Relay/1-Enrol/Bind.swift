@@ -185,7 +185,10 @@ extension Relay {
             throw .conflict([
                 FieldFault(
                     "id_token", .taken,
-                    "already has \(most) phones, the maximum of the website's policy: unbind one first")
+                    LocalizedText(
+                        "already has \(most) phones, the maximum of the website's policy: unbind one first",
+                        de: "hat schon \(most) Telefone, mehr erlaubt die Richtlinie der Website nicht: Entfernen Sie "
+                            + "zuerst eines"))
             ])
         case .done:
             log.info(
@@ -234,10 +237,10 @@ extension Relay {
     /// Returns the operation and id of the nth challenge about this phone with this code.
     private func approving(_ candidate: Candidate, _ number: Int) -> (operation: Operation, challenge: ChallengeID) {
         let operation = operations.fixed("approval", candidate.binding.id.bytes + [UInt8(number)])
+            .speaking(candidate.languages)
         return (operation, operation.identifier("challenge"))
     }
 
-            .speaking(candidate.languages)
     /// Returns the answer to the phone; nil if this call has changed something, so that the state
     /// must be read again.
     private func wait(

@@ -10,7 +10,11 @@ extension Relay {
         token: UserToken, pushToken: String, by website: Website, as operation: Operation
     ) async throws(Refusal) -> DeviceID {
         guard website.policy.answers == .website else {
-            throw .forbidden("this website's policy is answers: \(website.policy.answers.rawValue)")
+            let answers = website.policy.answers.rawValue
+            throw .forbidden(
+                LocalizedText(
+                    "This website's policy is answers: \(answers)",
+                    de: "Die Richtlinie dieser Website ist answers: \(answers)"))
         }
         let user = try await withStore("verify") { () async throws(StoreFailure) in
             try await store.user(token: token, of: website.id)

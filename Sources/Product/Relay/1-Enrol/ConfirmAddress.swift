@@ -78,6 +78,6 @@ extension Relay {
     }
 
     private static let nothingWaits = Refusal.conflict([
-        FieldFault("address", .state, "does not await a code")
+        FieldFault("address", .state, LocalizedText("does not await a code", de: "wartet nicht auf einen Code"))
     ])
 }

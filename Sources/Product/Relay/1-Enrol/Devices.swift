@@ -106,7 +106,8 @@ extension Relay {
             if now.view.state == .suspended, now.stoppedBy == .operator {
                 throw .stopped("device resume \(device.text)")
             }
-            throw .conflict([FieldFault("device", .state, "is \(now.view.state.rawValue)")])
+            let state = now.view.state.rawValue
+            throw .conflict([FieldFault("device", .state, LocalizedText("is \(state)", de: "ist \(state)"))])
         }
         return try await self.owned(device, username, website).view
     }
@@ -150,7 +151,11 @@ extension Relay {
             let audience = "\(settings.origin)#\(phone.website.name)"
             guard let token = PushTokenProof.token(pushToken, of: phone.id, key: key, audience: audience) else {
                 throw .invalid([
-                    FieldFault("dev_token", .format, "must be a twoefay-token+jwt that this phone has signed")
+                    FieldFault(
+                        "dev_token", .format,
+                        LocalizedText(
+                            "must be a twoefay-token+jwt that this phone has signed",
+                            de: "muss ein twoefay-token+jwt sein, das dieses Telefon signiert hat"))
                 ])
             }
             try requireUsable(token, of: phone.platform)
@@ -175,7 +180,11 @@ extension Relay {
     public func revoke(code: String, from sender: String) async throws(Refusal) {
         guard RevocationCode.isOne(code) else {
             throw .invalid([
-                FieldFault("revocation_code", .format, "must be the code from /verify: 20 letters, digits, - and _")
+                FieldFault(
+                    "revocation_code", .format,
+                    LocalizedText(
+                        "must be the code from /verify: 20 letters, digits, - and _",
+                        de: "muss der Code aus /verify sein: 20 Buchstaben, Ziffern, - und _"))
             ])
         }
         let now = time.instant()

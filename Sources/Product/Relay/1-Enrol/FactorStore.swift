@@ -199,7 +199,11 @@ extension Relay {
         throw .conflict([
             FieldFault(
                 parameter, .state,
-                "was started before the user had a factor: start it again, and the relay asks the user to approve")
+                LocalizedText(
+                    "was started before the user had a factor: start it again, and the relay asks the user to approve",
+                    de:
+                        "wurde begonnen, bevor der Benutzer einen Faktor hatte: Beginnen Sie erneut, dann bittet das Relay "
+                        + "den Benutzer um Bestätigung"))
         ])
     }
 
@@ -223,7 +227,11 @@ extension Relay {
         case .barred(let state): throw Self.barred(state)
         case .taken:
             throw .conflict([
-                FieldFault(factor.kind.rawValue, .taken, "exists already: delete it first, or resynchronise it")
+                FieldFault(
+                    factor.kind.rawValue, .taken,
+                    LocalizedText(
+                        "exists already: delete it first, or resynchronise it",
+                        de: "existiert schon: Löschen Sie den Faktor zuerst, oder synchronisieren Sie ihn neu"))
             ])
         case .refused:
             guard factor.approvedBy == nil else { throw Self.noApproval }
@@ -238,7 +246,10 @@ extension Relay {
     static func barred(_ state: UserState) -> Refusal {
         guard state != .disabled else { return .disabled }
         return .forbidden(
-            "The user is \(state.rawValue) and cannot get a factor: unlock the user first, POST /user/…/unlock")
+            LocalizedText(
+                "The user is \(state.rawValue) and cannot get a factor: unlock the user first, POST /user/…/unlock",
+                de: "Der Benutzer ist \(state.rawValue) und kann keinen Faktor erhalten: Entsperren Sie ihn zuerst, "
+                    + "POST /user/…/unlock"))
     }
 }
 

@@ -62,7 +62,12 @@ extension Relay {
         username: String, codes: [String], by website: Website, as operation: Operation
     ) async throws(Refusal) -> Bool {
         guard codes.count == 2, let first = codes.first, let second = codes.last else {
-            throw .invalid([FieldFault("otps", .length, "must be two consecutive codes")])
+            throw .invalid([
+                FieldFault(
+                    "otps", .length,
+                    LocalizedText(
+                        "must be two consecutive codes", de: "muss aus zwei aufeinanderfolgenden Codes bestehen"))
+            ])
         }
         let user = try await user(named: username, of: website)
         return try await trying("hotp", of: user, by: website, as: operation) { factors, _ in

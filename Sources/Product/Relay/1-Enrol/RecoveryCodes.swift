@@ -81,7 +81,13 @@ extension Relay {
                 let factor = try await factors(of: user.id).first(where: { $0.kind == .recovery && $0.state == .active }
                 )
             else {
-                throw .conflict([FieldFault("otp", .state, "must be a recovery code, and the user has none")])
+                throw .conflict([
+                    FieldFault(
+                        "otp", .state,
+                        LocalizedText(
+                            "must be a recovery code, and the user has none",
+                            de: "muss ein Notfallcode sein, und der Benutzer hat keine"))
+                ])
             }
             if let pause = user.codes.pause(at: now) {
                 metrics.reached(.guess)

@@ -156,9 +156,14 @@ extension Relay {
             return (token, issued(settled, token: token, registration, by: website, expiresAt: expiresAt))
         case .taken(let username, let email, let phone):
             var faults: [FieldFault] = []
-            if username { faults.append(FieldFault("username", .taken, "is already a user of this website")) }
-            if email { faults.append(FieldFault("email", .taken, "belongs to another user of this website")) }
-            if phone { faults.append(FieldFault("phone", .taken, "belongs to another user of this website")) }
+            if username {
+                faults.append(
+                    FieldFault(
+                        "username", .taken,
+                        LocalizedText("is already a user of this website", de: "ist schon Benutzer dieser Website")))
+            }
+            if email { faults.append(Self.takenFault(.mail)) }
+            if phone { faults.append(Self.takenFault(.sms)) }
             throw .conflict(faults)
         case .websiteGone: throw .unauthenticated
         }

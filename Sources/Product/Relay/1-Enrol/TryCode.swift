@@ -36,7 +36,13 @@ extension Relay {
                 let secret = factor.kind == .recovery
                     ? Secret([]) : try secret(of: factor, user: user.id, website: website.id)
             else {
-                throw .conflict([FieldFault(parameter, .state, "has no factor that awaits or accepts this code")])
+                throw .conflict([
+                    FieldFault(
+                        parameter, .state,
+                        LocalizedText(
+                            "has no factor that awaits or accepts this code",
+                            de: "hat keinen Faktor, der auf diesen Code wartet oder ihn annimmt"))
+                ])
             }
             try requireWord(for: factor, parameter, user, website)
             if let pause = user.codes.pause(at: now) {

@@ -111,7 +111,11 @@ extension Relay {
         // Compare bytes, as the store does: Swift treats different encodings of a character as
         // equal.
         if let name = request.username, !name.utf8.elementsEqual(subject.username.utf8) {
-            throw .invalid([FieldFault("username", .mismatch, "names another user than token")])
+            throw .invalid([
+                FieldFault(
+                    "username", .mismatch,
+                    LocalizedText("names another user than token", de: "nennt einen anderen Benutzer als token"))
+            ])
         }
         let plan = try plan(request, about: subject, by: website, at: now, as: operation)
         // A flood costs only reads. An operation that may have run before is not refused here: its
@@ -215,7 +219,11 @@ extension Relay {
         let policy = website.policy
         let digits = policy.numberDigits(for: request.details)
         if let number = request.number, number.utf8.count != digits {
-            let message = digits == 0 ? "must be left out under this policy" : "must have \(digits) digits"
+            let message =
+                digits == 0
+                ? LocalizedText(
+                    "must be left out under this policy", de: "muss nach dieser Richtlinie entfallen")
+                : LocalizedText("must have \(digits) digits", de: "muss \(digits) Ziffern haben")
             throw .invalid([FieldFault("number", .length, message)])
         }
         let expiresAt = now + .seconds(request.expiresIn ?? policy.lifetime)
@@ -266,15 +274,24 @@ extension Relay {
             throw .invalid([
                 FieldFault(
                     "factors", .mismatch,
-                    "has no factor that this website's policy allows with assurance \(wanted.minAssurance.rawValue): "
-                        + "it allows \(allowed)")
+                    LocalizedText(
+                        "has no factor that this website's policy allows with assurance "
+                            + "\(wanted.minAssurance.rawValue): it allows \(allowed)",
+                        de: "enthält keinen Faktor, den die Richtlinie dieser Website mit der Vertrauensstufe "
+                            + "\(wanted.minAssurance.rawValue) erlaubt. Erlaubt sind: \(allowed)"))
             ])
         }
         let narrowed = policy.narrowed(to: request.factors, atLeast: request.minAssurance, asksNumber: asksNumber)
         guard !narrowed.factors.isEmpty else {
             let left = wanted.factors.map(\.rawValue).joined(separator: ", ")
             throw .invalid([
-                FieldFault("min_assurance", .mismatch, "is higher than the assurance of each of \(left) for this login")
+                FieldFault(
+                    "min_assurance", .mismatch,
+                    LocalizedText(
+                        "is higher than the assurance of each of \(left) for this login",
+                        de:
+                            "ist höher als die Vertrauensstufe jedes Faktors, der bei dieser Anmeldung möglich ist: \(left)"
+                    ))
             ])
         }
         return request.approves == nil ? narrowed : narrowed.strongest(of: means)

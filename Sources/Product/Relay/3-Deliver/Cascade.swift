@@ -203,10 +203,17 @@ extension Relay {
             }
         case .forbidden:
             let allowed = policy.factors.map(\.rawValue).joined(separator: ", ")
-            throw .forbidden("\(factor.rawValue) is not allowed for this challenge: it accepts \(allowed)")
+            throw .forbidden(
+                LocalizedText(
+                    "\(factor.rawValue) is not allowed for this challenge: it accepts \(allowed)",
+                    de: "\(factor.rawValue) ist bei dieser Challenge nicht erlaubt. Erlaubt sind: \(allowed)"))
         case .unavailable:
             throw .conflict([
-                FieldFault("factor", .state, "the user has no \(factor.rawValue) that works now: choose another one")
+                FieldFault(
+                    "factor", .state,
+                    LocalizedText(
+                        "must be another one: the user has no \(factor.rawValue) that works now",
+                        de: "muss ein anderer sein: Der Benutzer hat kein \(factor.rawValue), das jetzt funktioniert"))
             ])
         case .limited(let moment):
             metrics.reached(.sending)

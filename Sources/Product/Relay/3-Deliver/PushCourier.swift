@@ -54,7 +54,7 @@ public protocol PushCourier: Sendable {
     func serves(_ platform: Platform, pushToken: String) -> Bool
     /// The fault in a device token that a phone of this platform presents; nil if the service knows
     /// of none.
-    func fault(in pushToken: String, of platform: Platform) -> String?
+    func fault(in pushToken: String, of platform: Platform) -> LocalizedText?
     func send(_ push: Push) async -> DeliveryOutcome
 }
 
@@ -63,7 +63,7 @@ extension PushCourier {
     public func serves(_ platform: Platform, pushToken: String) -> Bool { true }
 
     /// The default: any text may be a token.
-    public func fault(in pushToken: String, of platform: Platform) -> String? { nil }
+    public func fault(in pushToken: String, of platform: Platform) -> LocalizedText? { nil }
 
     /// Whether a push to the phone is possible. If none of the user's phones has a key (`canAsk` is
     /// false), no phone can poll `/pending`. A token that cannot be right is then an error to

@@ -113,17 +113,39 @@ extension Relay {
     ) -> Refusal {
         switch (fault, policy.answers) {
         case (.policy, .signed) where answer.signed == nil:
-            .invalid([FieldFault("answer", .missing, "must be given: this challenge's policy is answers: signed")])
+            .invalid([
+                FieldFault(
+                    "answer", .missing,
+                    LocalizedText(
+                        "must be given: this challenge's policy is answers: signed",
+                        de: "fehlt: Die Richtlinie dieser Challenge ist answers: signed"))
+            ])
         case (.policy, .signed):
-            .invalid([FieldFault("number", .unknown, "belongs inside the signed answer")])
+            .invalid([
+                FieldFault(
+                    "number", .unknown,
+                    LocalizedText("belongs inside the signed answer", de: "gehört in die signierte Antwort"))
+            ])
         case (.policy, .certificate) where answer.signed == nil && !phone.isCertified:
             .forbidden(
-                "this challenge's policy is answers: certificate: a plain answer requires the phone's certificate, "
-                    + "and a DPoP proof is not enough")
+                LocalizedText(
+                    "This challenge's policy is answers: certificate. A plain answer requires the phone's "
+                        + "certificate, and a DPoP proof is not enough",
+                    de: "Die Richtlinie dieser Challenge ist answers: certificate. Eine einfache Antwort erfordert das "
+                        + "Zertifikat des Telefons; ein DPoP-Nachweis genügt nicht"))
         case (.policy, let answers):
-            .forbidden("this challenge's policy is answers: \(answers.rawValue)")
+            .forbidden(
+                LocalizedText(
+                    "This challenge's policy is answers: \(answers.rawValue)",
+                    de: "Die Richtlinie dieser Challenge ist answers: \(answers.rawValue)"))
         case (.number, .certificate):
-            .invalid([FieldFault("number", .missing, "must be given: this challenge requires a number")])
+            .invalid([
+                FieldFault(
+                    "number", .missing,
+                    LocalizedText(
+                        "must be given: this challenge requires a number",
+                        de: "fehlt: Diese Challenge verlangt eine Zahl"))
+            ])
         default: .invalid([FieldFault("answer", .mismatch, fault.message)])
         }
     }
@@ -138,14 +160,19 @@ extension Relay {
         if approves, !policy.factors.contains(.push) {
             throw await refused(
                 .policy, row.id, by: phone,
-                as: .forbidden("this challenge accepts no phone's approval: the website allows \(Self.named(policy))"))
+                as: Self.takesNoPhones(policy))
         }
         if approves, uv < policy.minUV {
             throw await refused(
                 .verification, row.id, by: phone,
                 as: .forbidden(
-                    "the website requires user verification by \(policy.minUV.rawValue), signed as uv, "
-                        + "and the answer has \(uv.rawValue). Nothing has changed: the phone may answer again"))
+                    LocalizedText(
+                        "The website requires user verification by \(policy.minUV.rawValue), signed as uv, and the "
+                            + "answer has \(uv.rawValue). Nothing has changed: the phone may answer again",
+                        de:
+                            "Die Website verlangt eine Benutzerverifizierung durch \(policy.minUV.rawValue), signiert als uv, "
+                            + "und die Antwort hat \(uv.rawValue). Es wurde nichts geändert: Das Telefon darf erneut "
+                            + "antworten")))
         }
         if approves, let wait = FailureDelay.wait(after: phone.failures, lastAt: phone.failedAt, at: now) {
             throw await refused(.limited, row.id, by: phone, as: .limited(retryAfter: wait))
@@ -175,7 +202,13 @@ extension Relay {
         return PlaceComparison(distance: distance, by: policy)
     }
 
-    static func named(_ policy: Policy) -> String { policy.factors.map(\.rawValue).joined(separator: ", ") }
+    private static func takesNoPhones(_ policy: Policy) -> Refusal {
+        let factors = policy.factors.map(\.rawValue).joined(separator: ", ")
+        return .forbidden(
+            LocalizedText(
+                "This challenge accepts no phone's approval: it allows \(factors)",
+                de: "Diese Challenge nimmt keine Bestätigung eines Telefons an. Erlaubt sind: \(factors)"))
+    }
 
     private func isRight(_ number: String?, for row: ChallengeRow) -> Bool {
         guard let right = row.number else { return true }
@@ -227,12 +260,13 @@ extension Relay {
         guard let found = try await self.row(challenge, of: token, website, for: operation) else { throw .notFound }
         let row = try await settled(found)
         guard try policy(of: row).answers == .website else {
-            throw .forbidden("this challenge's policy does not let the website answer for the user")
-        }
-        if decision == .approve, !(try policy(of: row).factors.contains(.push)) {
             throw .forbidden(
-                "this challenge accepts no phone's approval: it allows \(Self.named(try policy(of: row)))")
+                LocalizedText(
+                    "This challenge's policy does not let the website answer for the user",
+                    de: "Die Richtlinie dieser Challenge erlaubt der Website nicht, für den Benutzer zu antworten"))
         }
+        let policy = try policy(of: row)
+        if decision == .approve, !policy.factors.contains(.push) { throw Self.takesNoPhones(policy) }
         let now = time.now()
         // The same request came again because its first answer was lost.
         if row.life.state.isEnd, row.operation == operation.id { return row.life.result }

@@ -29,8 +29,11 @@ extension Relay {
         guard now.state == .active || now.stoppedBy != .operator else { throw .stopped("user unlock") }
         guard now.state != .frozen else {
             throw .forbidden(
-                "The user reported a login as fraud. When that is resolved, a recovery code of the user lifts the "
-                    + "freeze, or an operator does: twoefay user unlock")
+                LocalizedText(
+                    "The user reported a login as fraud. When that is resolved, a recovery code of the user lifts "
+                        + "the freeze, or an operator does: twoefay user unlock",
+                    de: "Der Benutzer hat eine Anmeldung als Betrug gemeldet. Ist das geklärt, hebt ein "
+                        + "Notfallcode des Benutzers die Sperre auf oder der Betreiber: twoefay user unlock"))
         }
         try await reopenCodes(of: now, approval, isKnown, website, operation)
     }

@@ -51,11 +51,16 @@ extension Relay {
 
     /// The refusal of a request without a challenge. A token names a challenge only for websites
     /// that answer for their users.
-    static let challengeMissing = Refusal.invalid([FieldFault("challenge", .missing, "must be given")])
+    static let challengeMissing = Refusal.invalid([.missing("challenge")])
 
     func agree(_ row: ChallengeRow, _ token: UserToken?) throws(Refusal) {
         guard token == nil || token == row.token else {
-            throw .invalid([FieldFault("token", .mismatch, "names another user than challenge")])
+            throw .invalid([
+                FieldFault(
+                    "token", .mismatch,
+                    LocalizedText("names another user than challenge", de: "nennt einen anderen Benutzer als challenge")
+                )
+            ])
         }
     }
 

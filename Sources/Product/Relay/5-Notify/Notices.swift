@@ -28,8 +28,11 @@ extension Relay {
             throw .conflict([
                 FieldFault(
                     "username", .state,
-                    "has \(NoticeLimits.unread) messages already that no phone has fetched, or \(NoticeLimits.stored) in "
-                        + "all: delete some of them")
+                    LocalizedText(
+                        "has \(NoticeLimits.unread) messages already that no phone has fetched, or "
+                            + "\(NoticeLimits.stored) in all: delete some of them",
+                        de: "hat schon \(NoticeLimits.unread) Nachrichten, die kein Telefon abgerufen hat, oder "
+                            + "insgesamt \(NoticeLimits.stored): Löschen Sie einige davon"))
             ])
         }
         logNotice("notice.left", notice.id, of: user.id, website.name)
