@@ -136,6 +136,22 @@ import World
         try await client.dropHOTP(of: "ada")
     }
 
+    @Test func refusalsAreInTheVisitorsLanguage() async throws {
+        let shop = try await RealShop(try await RunningRelay.start())
+        _ = try await shop.client.register("ada")
+        func problem(_ client: RelayClient) async -> Problem? {
+            (await #expect(throws: CallFault.self) { _ = try await client.register("ada") })?.problem
+        }
+        let english = await problem(shop.client)
+        #expect(english?.language == "en" && english?.faults.first?.message == "is already a user of this website")
+        for client in [shop.client.speaking(to: "de-AT, en;q=0.5"), shop.client.speaking(to: "en", chosen: "de")] {
+            let german = await problem(client)
+            #expect(german?.language == "de" && german?.code == .conflict)
+            #expect(german?.faults.first?.message == "ist schon Benutzer dieser Website")
+            #expect(german?.faults.first?.messageKey == "username.taken")
+        }
+    }
+
     @Test func refusalsAreReported() async throws {
         let shop = try await RealShop(try await RunningRelay.start())
         _ = try await shop.client.register("ada")

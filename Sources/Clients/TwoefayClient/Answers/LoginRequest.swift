@@ -27,6 +27,9 @@ public struct LoginRequest: Sendable, Equatable {
     /// The visitor's `Accept-Language`, which selects the language of mails and text messages with
     /// codes.
     public var languages: String?
+    /// The language that the visitor chose on the website, as a tag such as `de`. It has precedence
+    /// over `languages`, and over the language that the website registered for the user.
+    public var chosenLanguage: String?
     /// The factors that this login may use; nil for the factors of the website's policy.
     public var factors: [Factor]?
     /// The lowest assurance that this login accepts. If the website's policy requires a higher one,
@@ -42,7 +45,8 @@ public struct LoginRequest: Sendable, Equatable {
 
     public init(
         username: String, ip: String? = nil, userAgent: String? = nil, service: String? = nil, action: String? = nil,
-        details: [LoginRecord.Detail] = [], number: String? = nil, languages: String? = nil, factors: [Factor]? = nil,
+        details: [LoginRecord.Detail] = [], number: String? = nil, languages: String? = nil,
+        chosenLanguage: String? = nil, factors: [Factor]? = nil,
         leastAssurance: Assurance? = nil, isKnown: Bool = false, life: Duration? = nil
     ) {
         self.username = username
@@ -53,6 +57,7 @@ public struct LoginRequest: Sendable, Equatable {
         self.details = details
         self.number = number
         self.languages = languages
+        self.chosenLanguage = chosenLanguage
         self.factors = factors
         self.leastAssurance = leastAssurance
         self.isKnown = isKnown

@@ -93,7 +93,7 @@ public struct Problem: Sendable, Equatable {
         public let code: String
         /// The key under which a website can look up a translated message.
         public let messageKey: String
-        /// The explanation in English.
+        /// The explanation, in the language of `Problem.language`.
         public let message: String
     }
 
@@ -112,6 +112,9 @@ public struct Problem: Sendable, Equatable {
     public let code: Code
     /// The explanation for people. Do not evaluate it in a program.
     public let detail: String
+    /// The language of `detail` and of the messages, as a tag such as `de`. See
+    /// `RelayClient.speaking`.
+    public let language: String?
     /// The faulty parameters, if the relay names any.
     public let faults: [Fault]
     /// The pause that the relay requests before another attempt; nil if it names none.
@@ -135,6 +138,7 @@ public struct Problem: Sendable, Equatable {
         // Only seconds are read: the relay never sends a date.
         retryAfter = reply.fields["retry-after"].flatMap { UInt32($0) }.map { .seconds(Int64($0)) }
         requestID = reply.fields["request-id"]
+        language = reply.fields["content-language"]
         approval = body["challenge"]?.string.map { challenge in
             NeededApproval(challenge: challenge, number: body["number"]?.string)
         }

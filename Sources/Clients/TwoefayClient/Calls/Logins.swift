@@ -12,7 +12,9 @@ extension RelayClient {
     public func ask(_ login: LoginRequest) async throws(CallFault) -> OpenLogin {
         let request = Hex.encode(randomness.bytes(16))
         let askedAt = time.now().seconds
-        let fields = login.languages.map { ["accept-language": $0] } ?? [:]
+        var fields: [String: String] = [:]
+        fields["accept-language"] = login.languages
+        fields["accept-user-language"] = login.chosenLanguage
         let answer = try await call("POST", "/login", login.body(request: request), fields: fields)
         let answered = answer["number"]?.string
         // A website chooses the number itself so that the relay cannot choose it. If no phone can

@@ -20,6 +20,8 @@ public struct RelayClient: Sendable {
     let retries: RetryPolicy
     let time: any TimeSource
     let randomness: any Randomness
+    /// The header fields that select the language of texts and messages.
+    private var languages: [String: String] = [:]
 
     /// Creates a client over a given transport.
     ///
@@ -55,6 +57,23 @@ public struct RelayClient: Sendable {
         self.init(carrier, retries: retries)
     }
 
+    /// Returns this client for one visitor, to whom the website shows the relay's texts or has
+    /// messages sent. Without it the texts are in English.
+    ///
+    ///     let relay = relay.speaking(to: request.headers["accept-language"], chosen: session.language)
+    ///
+    /// - Parameters:
+    ///   - accepted: the visitor's `Accept-Language`.
+    ///   - chosen: the language that the visitor chose on the website, as a tag such as `de`. It has
+    ///     precedence, also over the language that the website registered for the user.
+    public func speaking(to accepted: String?, chosen: String? = nil) -> RelayClient {
+        var client = self
+        client.languages = [:]
+        client.languages["accept-language"] = accepted
+        client.languages["accept-user-language"] = chosen
+        return client
+    }
+
     /// Makes a call for which this library has no function.
     ///
     /// A POST gets an idempotency key, which stays the same for all attempts. If a repeated DELETE
@@ -75,6 +94,8 @@ public struct RelayClient: Sendable {
     /// Sends one call, and repeats it until it has an answer or the retry policy allows no more
     /// attempts.
     func send(_ call: RelayCall, _ retries: RetryPolicy) async throws(CallFault) -> JSONObject {
+        var call = call
+        call.fields.merge(languages) { own, _ in own }
         let start = time.instant()
         var failures = 0
         var isPerhapsDone = false

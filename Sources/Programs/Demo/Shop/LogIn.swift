@@ -54,6 +54,7 @@ extension Shop {
             LoginRequest(
                 username: customer.name, ip: visit.request.remote, userAgent: visit.browser,
                 service: visit(.membersArea), languages: visit.language.rawValue,
+                chosenLanguage: visit.session.language?.rawValue,
                 isKnown: isKnown(visit, as: customer.name)), for: .login)
         // The session gets a new id before the challenge is stored in it. Otherwise an attacker who
         // knows the old id would share the challenge and its result.

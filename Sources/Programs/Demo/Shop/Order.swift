@@ -58,7 +58,8 @@ extension Shop {
                 details: [
                     .init(label: visit(.article), value: visit(article.name)),
                     .init(label: "amount", value: article.amount),
-                ], languages: visit.language.rawValue, factors: [.push],
+                ], languages: visit.language.rawValue,
+                chosenLanguage: visit.session.language?.rawValue, factors: [.push],
                 isKnown: isKnown(visit, as: account)), for: .payment(article))
         sessions.change(visit.id) { $0.question = question }
         return go(visit, to: "/wait")
