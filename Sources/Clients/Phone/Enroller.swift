@@ -31,8 +31,11 @@ public final class Enroller: Sendable {
     private let body: JSONObject
     private let dpop: DPoP
 
+    /// - Parameter language: the language of the relay's texts and of messages to a user for whom the
+    ///   website set none, as an Accept-Language value; nil for English.
     public init(
-        _ enrolment: Enrolment, loop: EventLoop, randomness: any Randomness = SystemRandomness(),
+        _ enrolment: Enrolment, language: String? = nil, loop: EventLoop,
+        randomness: any Randomness = SystemRandomness(),
         witness: RelayConnection.Observer? = nil
     ) throws(CallFailure) {
         guard case .asked(let code, let websiteKey) = enrolment.state else {
@@ -49,7 +52,7 @@ public final class Enroller: Sendable {
             line = RelayConnection(
                 loop: loop, relay: enrolment.relay,
                 tls: try TLSClientContext(roots: .pinned(enrolment.pin), dates: .clock(clock)), clock: clock,
-                pin: enrolment.pin, randomness: randomness, witness: witness)
+                pin: enrolment.pin, language: language, randomness: randomness, witness: witness)
         } catch {
             throw .unable("\(error)")
         }

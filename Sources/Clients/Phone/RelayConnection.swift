@@ -45,6 +45,7 @@ public final class RelayConnection: Sendable {
     public let clock: RelayClock
     private let tls: TLSClientContext
     private let pin: [UInt8]?
+    private let language: String?
     private let randomness: any Randomness
     private let witness: Observer?
     private let client = Mutex<LoopBound<HTTP2Client>?>(nil)
@@ -52,9 +53,10 @@ public final class RelayConnection: Sendable {
     /// - Parameters:
     ///   - clock: the clock of this relay; by default that of the loop, not corrected.
     ///   - pin: the pin of the relay's authority. Without it, the connection asks for no signed time.
+    ///   - language: the language of the relay's texts, as an Accept-Language value; nil for English.
     public init(
         loop: EventLoop, relay: WebAddress, tls: TLSClientContext, clock: RelayClock? = nil, pin: [UInt8]? = nil,
-        randomness: any Randomness = SystemRandomness(), witness: Observer? = nil
+        language: String? = nil, randomness: any Randomness = SystemRandomness(), witness: Observer? = nil
     ) {
         self.loop = loop
         self.relay = relay
@@ -62,6 +64,7 @@ public final class RelayConnection: Sendable {
         self.clock = clock ?? RelayClock(loop.time)
         self.pin = pin
         self.randomness = randomness
+        self.language = language
         self.witness = witness
     }
 
@@ -75,6 +78,7 @@ public final class RelayConnection: Sendable {
         let client = try await opened()
         let hasBody = call.method != "DELETE" && call.method != "GET"
         var fields = Fields(hasBody ? [.init("content-type", "application/json")] : [])
+        if let language { fields.add("accept-language", language) }
         for field in call.fields { fields.add(field.name, field.value) }
         let request = ClientRequest(
             method: call.method, path: call.path, authority: relay.authority, fields: fields,

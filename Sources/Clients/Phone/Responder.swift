@@ -42,8 +42,11 @@ public final class Responder: Sendable {
 
     /// Creates a responder for a bound phone. If the certificate has expired, TLS cannot use it, so
     /// the responder uses DPoP with the key instead.
+    ///
+    /// - Parameter language: the language of the relay's texts, as an Accept-Language value; nil for
+    ///   English.
     public init(
-        _ enrolment: Enrolment, by identity: Identity = .certificate, loop: EventLoop,
+        _ enrolment: Enrolment, by identity: Identity = .certificate, language: String? = nil, loop: EventLoop,
         randomness: any Randomness = SystemRandomness(), witness: RelayConnection.Observer? = nil
     ) throws(CallFailure) {
         guard case .bound(let device, let certificate) = enrolment.state else {
@@ -64,7 +67,7 @@ public final class Responder: Sendable {
                 privateKeyPEM: usesKey ? nil : try enrolment.key.pem(), dates: .clock(clock))
             line = RelayConnection(
                 loop: loop, relay: enrolment.relay, tls: tls, clock: clock, pin: enrolment.pin,
-                randomness: randomness, witness: witness)
+                language: language, randomness: randomness, witness: witness)
         } catch {
             throw .unable("the phone's certificate does not work: \(error)")
         }
@@ -218,13 +221,16 @@ public enum Revocation {
     ///   - code: the revocation code.
     ///   - relay: the address of the relay.
     ///   - roots: the roots to trust: the pin, if it is known.
+    ///   - language: the language of the relay's texts, as an Accept-Language value; nil for English.
     ///   - loop: the event loop of the connection.
     public static func revoke(
-        _ code: String, at relay: WebAddress, believing roots: TLSClientContext.Roots, loop: EventLoop
+        _ code: String, at relay: WebAddress, believing roots: TLSClientContext.Roots, language: String? = nil,
+        loop: EventLoop
     ) async throws(CallFailure) {
         let line: RelayConnection
         do {
-            line = RelayConnection(loop: loop, relay: relay, tls: try TLSClientContext(roots: roots))
+            line = RelayConnection(
+                loop: loop, relay: relay, tls: try TLSClientContext(roots: roots), language: language)
         } catch {
             throw .unable("\(error)")
         }

@@ -86,6 +86,37 @@ import Testing
         #expect(stopped.status == 0, "\(stopped.errors)")
     }
 
+    /// The variables have the precedence that POSIX gives them.
+    @Test func refusalsAreInTheLanguageOfTheLocale() async throws {
+        let relay = try await RunningRelay.start()
+        let shop = try await relay.website("shop", "--min-uv", "passcode", "--number", "0")
+        _ = try await enrol(shop, "alice")
+        let asked = try await shop.say("POST", "/login", ["username": "alice"])
+        let challenge = try #require(asked["challenge"]?.string)
+        func refusal(_ locale: [String: String]) async throws -> String {
+            let unset = ["LC_ALL": "", "LC_MESSAGES": "", "LANG": ""]
+            let ended = try await owner.begin(
+                ["approve", "--json", "--challenge", challenge, "--keys", owner.keys],
+                locale: unset.merging(locale) { $1 }
+            ).ended()
+            #expect(ended.status == 1, "\(ended.errors)")
+            return ended.errors + ended.output
+        }
+        let german = [
+            ["LANG": "de_AT.UTF-8"], ["LANG": "C", "LC_MESSAGES": "de"],
+            ["LC_MESSAGES": "en_GB", "LC_ALL": "de_DE@euro"],
+        ]
+        for locale in german {
+            let text = try await refusal(locale)
+            #expect(
+                text.contains("Die Website verlangt eine Benutzerverifizierung durch passcode"), "\(locale): \(text)")
+        }
+        for locale in [[:], ["LANG": "C.UTF-8"], ["LANG": "de_DE", "LC_ALL": "POSIX"], ["LANG": "not a locale"]] {
+            let text = try await refusal(locale)
+            #expect(text.contains("The website requires user verification by passcode"), "\(locale): \(text)")
+        }
+    }
+
     /// The relay holds the request, and each login completes it. No push service is configured.
     @Test(arguments: [[], ["--dpop"]]) func watchReceivesEachChallenge(identity: [String]) async throws {
         let relay = try await RunningRelay.start()

@@ -154,7 +154,7 @@ extension Tool {
     static func fresh(
         _ entry: Keyring.Entry, _ identity: Responder.Identity, _ keyring: Keyring, _ loop: EventLoop
     ) async throws(CallFailure) -> Responder {
-        let phone = try Responder(entry.enrolment, by: identity, loop: loop)
+        let phone = try Responder(entry.enrolment, by: identity, language: PhoneOptions.language, loop: loop)
         guard phone.isToRenew else { return phone }
         let renewed = try await phone.change(renews: true)
         phone.close()
@@ -163,6 +163,6 @@ extension Tool {
         } catch {
             throw .unable(error.text)
         }
-        return try Responder(renewed, by: identity, loop: loop)
+        return try Responder(renewed, by: identity, language: PhoneOptions.language, loop: loop)
     }
 }

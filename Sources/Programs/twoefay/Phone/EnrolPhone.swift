@@ -122,7 +122,7 @@ extension Tool {
     ) async throws(Failure) -> (Enrolment, revocationCode: String?) {
         let limit = loop.time.instant() + timeout
         do throws(CallFailure) {
-            let enroller = try Enroller(entry.enrolment, loop: loop)
+            let enroller = try Enroller(entry.enrolment, language: PhoneOptions.language, loop: loop)
             defer { enroller.close() }
             var lastNotice: (at: Instant, number: String?)?
             while true {

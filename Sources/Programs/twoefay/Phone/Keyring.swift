@@ -37,7 +37,7 @@ struct Keyring {
         }
     }
 
-    private static func variable(_ name: String) -> String? {
+    static func variable(_ name: String) -> String? {
         getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 

@@ -70,7 +70,7 @@ extension Tool {
         let identity = PhoneOptions.identity(invocation)
         let changed = try onLoop { loop throws(Failure) in
             do throws(CallFailure) {
-                let phone = try Responder(entry.enrolment, by: identity, loop: loop)
+                let phone = try Responder(entry.enrolment, by: identity, language: PhoneOptions.language, loop: loop)
                 defer { phone.close() }
                 return try await phone.change(pushToken: token, name: name, renews: renews || phone.isToRenew)
             } catch {
@@ -103,7 +103,8 @@ extension Tool {
             }
             try onLoop { loop throws(Failure) in
                 do throws(CallFailure) {
-                    let phone = try Responder(entry.enrolment, by: identity, loop: loop)
+                    let phone = try Responder(
+                        entry.enrolment, by: identity, language: PhoneOptions.language, loop: loop)
                     defer { phone.close() }
                     try await phone.unbind()
                 } catch {
@@ -142,7 +143,8 @@ extension Tool {
         let roots = try roots(invocation, help)
         try onLoop { loop throws(Failure) in
             do throws(CallFailure) {
-                try await Revocation.revoke(code, at: relay, believing: roots, loop: loop)
+                try await Revocation.revoke(
+                    code, at: relay, believing: roots, language: PhoneOptions.language, loop: loop)
             } catch {
                 throw Failure(error, unauthenticated: "Check that the code is complete.")
             }

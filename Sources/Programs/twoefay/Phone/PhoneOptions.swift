@@ -1,4 +1,5 @@
 import Daemon
+import Domain
 import EventLoop
 import JSON
 import Phone
@@ -32,6 +33,16 @@ enum PhoneOptions {
         }
         return place
     }
+
+    /// The language of this process, by the variables that POSIX names, as a language tag; nil for the
+    /// language of programs.
+    static let language: String? = {
+        let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { Keyring.variable($0) }.first ?? "C"
+        let name = locale.prefix { $0 != "." && $0 != "@" }
+        guard name != "POSIX" else { return nil }
+        let tag = String(name.map { $0 == "_" ? "-" : $0 })
+        return FieldRule.language(tag) == nil ? tag : nil
+    }()
 
     static func identity(_ invocation: Invocation) -> Responder.Identity {
         invocation.has(dpop.name) ? .dpop : .certificate

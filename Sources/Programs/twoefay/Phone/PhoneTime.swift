@@ -21,7 +21,7 @@ extension Tool {
         let entry = try keyring.chosen(invocation)
         let (signed, changed) = try onLoop { loop throws(Failure) in
             do throws(CallFailure) {
-                let phone = try Responder(entry.enrolment, by: .dpop, loop: loop)
+                let phone = try Responder(entry.enrolment, by: .dpop, language: PhoneOptions.language, loop: loop)
                 defer { phone.close() }
                 return try await phone.synchronise()
             } catch {

@@ -27,7 +27,8 @@ final class PolledPhone {
         self.session = session
         loop = session.loop
         do throws(CallFailure) {
-            responder = try Responder(entry.enrolment, by: session.options.identity, loop: session.loop)
+            responder = try Responder(
+                entry.enrolment, by: session.options.identity, language: PhoneOptions.language, loop: session.loop)
         } catch {
             throw Failure(error)
         }
@@ -130,7 +131,8 @@ final class PolledPhone {
             throw .unable(error.text)
         }
         responder.close()
-        responder = try Responder(enrolment, by: session.options.identity, loop: loop)
+        responder = try Responder(
+            enrolment, by: session.options.identity, language: PhoneOptions.language, loop: loop)
         let until = enrolment.certificate?.notAfter.rfc3339 ?? ""
         emit("The certificate is renewed, and expires at \(until).", "renewed", ["expires_at": .string(until)])
     }

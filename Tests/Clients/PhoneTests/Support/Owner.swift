@@ -13,10 +13,13 @@ struct Owner {
 
     init() throws { directory = try TemporaryDirectory() }
 
-    func begin(_ arguments: [String], input: Int32? = nil) throws -> Child {
+    /// - Parameter locale: the variables of the locale. By default the program does not see those of the machine.
+    func begin(
+        _ arguments: [String], locale: [String: String] = ["LC_ALL": "C"], input: Int32? = nil
+    ) throws -> Child {
         try Child(
-            try BuiltProgram.twoefay.path, ["phone"] + arguments, environment: ["XDG_DATA_HOME": directory.path],
-            input: input)
+            try BuiltProgram.twoefay.path, ["phone"] + arguments,
+            environment: locale.merging(["XDG_DATA_HOME": directory.path]) { $1 }, input: input)
     }
 
     /// - Parameter input: the text for standard input.
