@@ -89,7 +89,8 @@ final class PhoneBackend: Pages {
     /// The routes of the relay that a phone uses.
     private static let routes = ["/verify", "/pending", "/success", "/failure", "/device", "/revoke"]
     private static let there = [
-        "content-type", "dpop", "authorization", "prefer", "accept-language", "idempotency-key",
+        "content-type", "dpop", "authorization", "prefer", "accept-language", "accept-user-language",
+        "idempotency-key",
     ]
     private static let back = [
         "content-type", "date", "dpop-nonce", "preference-applied", "request-id", "retry-after", "www-authenticate",

@@ -64,7 +64,7 @@ class Phone {
 
   /** The connection to the relay. It has a DPoP nonce, so each phone has its own. */
   line(phone) {
-    if (!this.#lines.has(phone.id)) this.#lines.set(phone.id, new RelayLine(phone, throughBackend(this.number)));
+    if (!this.#lines.has(phone.id)) this.#lines.set(phone.id, new RelayLine(phone, throughBackend(this.number, language)));
     return this.#lines.get(phone.id);
   }
 

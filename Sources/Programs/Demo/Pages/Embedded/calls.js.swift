@@ -46,11 +46,17 @@ extension PageFile {
 
             /**
              * Sends requests through the demo's server, which forwards them unchanged. It has none of the phone's keys. The number
-             * of the phone is only for the dashboard, which shows the sender.
+             * of the phone is only for the dashboard, which shows the sender. `language` returns the language that the person chose.
              */
-            export const throughBackend = (number) => async (path, { method, fields, body, signal }) => {
+            export const throughBackend = (number, language) => async (path, { method, fields, body, signal }) => {
               // The page's server accepts only GET and POST.
-              const headers = { ...fields, "content-type": "application/json", "x-method": method, "x-phone": number };
+              const headers = {
+                ...fields,
+                "content-type": "application/json",
+                "accept-user-language": language(),
+                "x-method": method,
+                "x-phone": number,
+              };
               const response = await fetch(`/relay${path}`, { method: "POST", headers, body, signal, cache: "no-store" });
               return { status: response.status, field: (name) => response.headers.get(name), text: await response.text() };
             };
