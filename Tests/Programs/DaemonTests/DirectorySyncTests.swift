@@ -173,6 +173,33 @@ import World
         #expect(try shop.forged().isEmpty)
     }
 
+    /// The address in the row and that of the mail factor must stay the same one.
+    @Test(arguments: StoreKind.all) func addressThatChangedAfterThePlanIsKept(kind: StoreKind) async throws {
+        let shop = try await SyncedShop(kind)
+        try shop.sync("1,ada,old@example.org,,Ada,,")
+        try shop.write("1,ada,old@example.org,,Ada King,,")
+        let outcome = try shop.sync(afterThePlan: "UPDATE user SET email = 'new@example.org'")
+        #expect(outcome.counts.changed == 0 && outcome.conflicts.map(\.entry) == ["ada"])
+        let user = try #require(try shop.user("ada"))
+        #expect(user.email == "new@example.org" && user.displayName == "Ada")
+        // The next sync goes on, with the factor of the address.
+        #expect(try shop.sync.run(shop.keys, allowsMany: false).counts.changed == 1)
+        #expect(try shop.user("ada")?.email == "old@example.org" && shop.user("ada")?.displayName == "Ada King")
+    }
+
+    @Test(arguments: StoreKind.all) func valueThatIsNotMappedIsNeverWritten(kind: StoreKind) async throws {
+        let shop = try await SyncedShop(kind, "attributes: {phone: ~, display_name: ~, language: ~}")
+        try shop.sync("1,ada,old@example.org,,,,")
+        try shop.write("1,ada,new@example.org,,,,")
+        let outcome = try shop.sync(
+            afterThePlan: "UPDATE user SET phone = '+4915112345678', display_name = 'Ada', language = 'en'")
+        #expect(outcome.counts.changed == 1 && outcome.conflicts.isEmpty)
+        let user = try #require(try shop.user("ada"))
+        #expect(user.email == "new@example.org" && user.phone == "+4915112345678")
+        #expect(user.displayName == "Ada" && user.language == "en")
+        #expect(try shop.forged().isEmpty)
+    }
+
     @Test(arguments: StoreKind.all) func websiteMayRequireConfirmedAddresses(kind: StoreKind) async throws {
         let shop = try await SyncedShop(kind, policies: ["addresses": "confirmed"])
         try shop.sync("1,ada,old@example.org,,,,")

@@ -60,6 +60,19 @@ struct SyncedShop {
         return try sync.run(keys, allowsMany: allowsMany)
     }
 
+    /// Syncs, and changes the store by SQL between the plan and its first change.
+    func sync(afterThePlan sql: String) throws -> DirectorySync.Outcome {
+        let run: OperationID = keys.operations.draw()
+        try rig.store.runBlocking(DirectoryRuns.begin(directory.name, run, at: rig.time.now()))
+        var failure: (any Error)?
+        let outcome = try sync.carryOut(run, keys, allowsMany: false) {
+            do { try rig.execute(sql) } catch { failure = error }
+            return false
+        }
+        if let failure { throw failure }
+        return outcome
+    }
+
     /// Returns a user as the store has it.
     func user(_ name: String) throws -> Accounts.User? {
         try rig.store.runBlocking(Accounts.user(name, of: "shop"))

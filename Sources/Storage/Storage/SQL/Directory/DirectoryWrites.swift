@@ -68,9 +68,9 @@ private let auditAdded = Statement(
 // MARK: Updating
 
 extension DirectoryWrites {
-    /// Writes the record's values to a user, who is enabled if disabled. The answer is false if the
-    /// user has changed hands since it was read, if another user has the username or an address by
-    /// now, or if a newer sync has begun.
+    /// Writes the mapped values of the record to a user, who is enabled if disabled. The answer is
+    /// false if the user has changed hands or a mapped address has changed since the user was read,
+    /// if another user has the username or an address by now, or if a newer sync has begun.
     ///
     /// - Parameter factors: the factors of the new addresses. The former factors of changed
     ///   addresses are removed.
@@ -81,14 +81,16 @@ extension DirectoryWrites {
             Locks.hold(user: user),
             markUser(
                 operation: own, user: user, website: .id(website), source: .text(source), id: .text(update.record.id),
-                isAdopted: .bool(update.adopts), username: .text(update.user.username), run: .id(run)),
+                isAdopted: .bool(update.adopts), username: .text(update.user.username), setsMail: update.setsMail,
+                seenMail: .text(update.user.email), setsPhone: update.setsPhone, seenPhone: .text(update.user.phone),
+                run: .id(run)),
             unmarkTaken(
-                user: user, operation: own, username: .text(update.record.username), email: .text(update.newEmail),
-                phone: .text(update.newPhone)),
+                user: user, operation: own, username: .text(update.record.username),
+                email: .text(update.record.email), phone: .text(update.record.phone)),
             update.write(source: source, as: operation),
             unmarkUnwritten(
-                user: user, operation: own, username: .text(update.record.username), email: .text(update.newEmail),
-                phone: .text(update.newPhone)),
+                user: user, operation: own, username: .text(update.record.username), setsMail: update.setsMail,
+                email: .text(update.record.email), setsPhone: update.setsPhone, phone: .text(update.record.phone)),
             auditUpdated(
                 operation: own, now: .timestamp(now),
                 event: .text(update.enables ? "user.enabled" : "user.changed"), user: user),
@@ -109,26 +111,27 @@ extension DirectoryUpdate {
         changes.compactMap { $0.field == "email" ? .mail : $0.field == "phone" ? .sms : nil }
     }
 
-    /// The address after the change. An attribute that is not mapped leaves it as it is.
-    fileprivate var newEmail: String? { mapping.email == nil ? user.email : record.email }
-    fileprivate var newPhone: String? { mapping.phone == nil ? user.phone : record.phone }
+    fileprivate var setsMail: SQLValue { .bool(mapping.email != nil) }
+    fileprivate var setsPhone: SQLValue { .bool(mapping.phone != nil) }
 
     fileprivate func write(source: String, as operation: Operation) -> BoundStatement {
         writeUser(
-            username: .text(record.username), email: .text(newEmail), phone: .text(newPhone),
-            displayName: .text(mapping.displayName == nil ? user.displayName : record.displayName),
-            language: .text(mapping.language == nil ? user.language : record.language),
-            policy: .text(record.policy), source: .text(source), id: .text(record.id), isEnabled: .bool(enables),
-            user: .id(user.user), operation: .id(operation))
+            username: .text(record.username), setsMail: setsMail, email: .text(record.email), setsPhone: setsPhone,
+            phone: .text(record.phone), setsName: .bool(mapping.displayName != nil),
+            displayName: .text(record.displayName), setsLanguage: .bool(mapping.language != nil),
+            language: .text(record.language), policy: .text(record.policy), source: .text(source), id: .text(record.id),
+            isEnabled: .bool(enables), user: .id(user.user), operation: .id(operation))
     }
 }
 
-/// Marks the row of a user that the source owns, or that it adopts under the same username.
+/// Marks the row of a user that the source owns, or that it adopts under the same username. An
+/// address that changed after the plan has another factor now, which the plan does not know.
 private let markUser = Statement(
     """
     UPDATE user SET operation = :operation WHERE id = :user AND website_id = :website
     AND (directory = :source AND directory_id = :id OR :isAdopted = 1 AND directory IS NULL AND username = :username)
-    AND \(DirectoryRuns.isNewest)
+    AND (:setsMail = 0 OR coalesce(email, '') = coalesce(:seenMail, ''))
+    AND (:setsPhone = 0 OR coalesce(phone, '') = coalesce(:seenPhone, '')) AND \(DirectoryRuns.isNewest)
     """)
 
 /// Removes the mark if another user has one of the values. Each has a condition of its own, because
@@ -141,14 +144,17 @@ private let unmarkTaken = Statement(
 
 private let otherUser = "EXISTS (SELECT 1 FROM user o WHERE o.website_id = user.website_id AND o.id <> user.id AND"
 
-/// Writes the values. Another user may get one of them at the same time. In that case nothing is
-/// written. The state before `disabled` returns with the user. Without one, SQL disabled the user,
+/// Writes the mapped values. Another user may get one of them at the same time. In that case nothing
+/// is written. The state before `disabled` returns with the user. Without one, SQL disabled the user,
 /// perhaps to lift a lock, so the user is locked. MariaDB assigns from left to right, so the prior
 /// state is removed after it was used.
 private let writeUser = Statement(
     """
-    UPDATE /*M! IGNORE */ user SET username = :username, email = :email, phone = :phone, display_name = :displayName,
-    language = :language, policy = :policy, directory = :source, directory_id = :id,
+    UPDATE /*M! IGNORE */ user SET username = :username, email = CASE :setsMail WHEN 1 THEN :email ELSE email END,
+    phone = CASE :setsPhone WHEN 1 THEN :phone ELSE phone END,
+    display_name = CASE :setsName WHEN 1 THEN :displayName ELSE display_name END,
+    language = CASE :setsLanguage WHEN 1 THEN :language ELSE language END,
+    policy = :policy, directory = :source, directory_id = :id,
     state = CASE WHEN :isEnabled = 1 AND state = 'disabled' THEN coalesce(prior_state, 'locked') ELSE state END,
     prior_state = CASE WHEN :isEnabled = 1 THEN NULL ELSE prior_state END
     WHERE id = :user AND operation = :operation
@@ -156,8 +162,9 @@ private let writeUser = Statement(
 
 private let unmarkUnwritten = Statement(
     """
-    \(TakenAddresses.unmarkIf) (username <> :username OR coalesce(email, '') <> coalesce(:email, '')
-    OR coalesce(phone, '') <> coalesce(:phone, ''))
+    \(TakenAddresses.unmarkIf) (username <> :username
+    OR :setsMail = 1 AND coalesce(email, '') <> coalesce(:email, '')
+    OR :setsPhone = 1 AND coalesce(phone, '') <> coalesce(:phone, ''))
     """)
 
 private let auditUpdated = Statement(
