@@ -49,6 +49,7 @@ enum Decide {
                     (204, "the user and the user's codes are unlocked"),
                     (200, "unlocked: false, for a wrong recovery code, which counts as a failure"),
                     (403, "frozen after fraud (a recovery code lifts that), or locked by an operator"),
+                    (403, "disabled: the user has left the operator's directory"),
                     (403, "approval_required: codes are locked; the challenge, and number?, of the approval"),
                     (403, "codes_locked: no recovery code is accepted, or no phone may answer for this website"),
                 ])),

@@ -167,8 +167,8 @@ extension TOTPSetup {
 }
 
 extension CodeFactor {
-    /// The JSON of a user's factor for the website. An active factor is shown as locked or frozen
-    /// if its user is, and as locked if all codes are locked.
+    /// The JSON of a user's factor for the website. An active factor is shown as locked, frozen or
+    /// disabled if its user is, and as locked if all codes are locked.
     func json(of user: UserRow) -> JSONObject {
         let barred: UserState? = user.state != .active ? user.state : user.codes.isLocked ? .locked : nil
         var object: JSONObject = [

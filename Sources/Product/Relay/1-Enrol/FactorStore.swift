@@ -128,7 +128,7 @@ public enum EnrolOutcome: Sendable, Equatable {
     case done(secret: [UInt8]?)
     /// The user does not exist (any more).
     case gone
-    /// The user is locked or frozen.
+    /// The user is locked, frozen or disabled.
     case barred(UserState)
     /// The user has an active factor of this kind already.
     case taken

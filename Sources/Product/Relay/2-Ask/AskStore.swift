@@ -7,8 +7,8 @@ public protocol AskStore: Sendable {
     func subject(_ subject: Subject, of website: WebsiteID, within limits: AskLimits)
         async throws(StoreFailure) -> AskSubject?
     /// Stores the challenge if the login limit allows one more. With the user's row locked, it then
-    /// decides how the challenge begins. If the user is locked or frozen, the challenge fails at
-    /// once. Beyond the push limit, the challenge is stored but not pushed.
+    /// decides how the challenge begins. If the user is locked, frozen or disabled, the challenge
+    /// fails at once. Beyond the push limit, the challenge is stored but not pushed.
     func ask(_ challenge: NewChallenge, within limits: AskLimits, as operation: Operation)
         async throws(StoreFailure) -> AskOutcome
 }

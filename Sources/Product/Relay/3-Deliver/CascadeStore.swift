@@ -5,7 +5,7 @@ import World
 /// step at a time.
 public protocol CascadeStore: Sendable {
     /// The challenge with the user's factors; nil if the challenge has ended, or if its user is
-    /// locked or frozen.
+    /// locked, frozen or disabled.
     func cascade(_ challenge: ChallengeID) async throws(StoreFailure) -> CascadeRow?
     /// Begins the next step. If the current step is still under way, it ends as expired.
     ///

@@ -121,8 +121,9 @@ private let dropFailed = Statement(
     """)
 
 /// Uses the activation if all conditions of a binding hold. While a user is locked or frozen, only
-/// an activation by an operator is accepted; while a user is disabled, none is. A further phone needs an approval or waits for one. A
-/// key belongs to one phone, which must be neither suspended nor unbound.
+/// an activation by an operator is accepted; while a user is disabled, none is. A further phone
+/// needs an approval or waits for one. A key belongs to one phone, which must be neither suspended
+/// nor unbound.
 private let useActivation = Statement(
     """
     UPDATE activation SET used_at = :now, operation = :operation

@@ -58,7 +58,8 @@ extension Store {
 }
 
 /// Marks the user's row. Without an approval of the user or the website, this is possible only if
-/// the user has not proved a factor yet. It is not possible while the user is locked or frozen.
+/// the user has not proved a factor yet. It is possible only while the user is active: not locked,
+/// frozen or disabled.
 private let markUser = Statement(
     """
     UPDATE user SET operation = :operation WHERE id = :user AND website_id = :website AND state = 'active'

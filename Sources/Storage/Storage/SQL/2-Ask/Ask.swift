@@ -150,8 +150,8 @@ extension AskScript {
     }
 }
 
-/// Inserts the challenge. For a locked or frozen user it has already ended, with the user's state
-/// as the reason.
+/// Inserts the challenge. For a locked, frozen or disabled user it has already ended, with the
+/// user's state as the reason.
 private let insertChallengeRow = Statement(
     into: .challenge,
     """
