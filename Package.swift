@@ -161,7 +161,7 @@ let product = layer(
 let storage = layer(
     "Storage",
     module("Geo", ["CLinux", "CMaxMind", "Domain", "World"]),
-    module("DirectorySources", ["Bytes", "CLDAP", "CSV", "Directory", "World"]),
+    module("DirectorySources", ["Bytes", "CLDAP", "CSV", "Directory", "EventLoop", "World"]),
     module(
         "Storage",
         [

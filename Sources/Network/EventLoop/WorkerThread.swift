@@ -1,7 +1,4 @@
-import CLinux
-import Glibc
 import Synchronization
-import World
 
 /// Runs posted work, one piece after the other.
 public protocol Worker: Sendable {
@@ -75,33 +72,5 @@ public final class WorkerThread: Worker {
     private struct QueueOf: Sendable {
         let worker: WorkerThread
         init(_ worker: WorkerThread) { self.worker = worker }
-    }
-}
-
-/// A semaphore. `@unchecked Sendable`: sem_post and sem_wait may be called from several threads,
-/// and the memory lives as long as the object.
-private final class WakeSemaphore: @unchecked Sendable {
-    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
-
-    init() { sem_init(semaphore, 0, 0) }
-
-    deinit {
-        sem_destroy(semaphore)
-        semaphore.deallocate()
-    }
-
-    func signal() { sem_post(semaphore) }
-    func wait() { while sem_wait(semaphore) != 0 {} }
-
-    /// Waits for a signal. Returns false if none came in time.
-    func wait(for limit: Duration) -> Bool {
-        // The system waits by its own clock, even if a test has another.
-        let (seconds, nanoseconds) = (SystemTime().instant() + limit).nanoseconds.quotientAndRemainder(
-            dividingBy: 1_000_000_000)
-        var end = timespec(tv_sec: Int(seconds), tv_nsec: Int(nanoseconds))
-        while true {
-            if clinux_wait_until(semaphore, CLOCK_MONOTONIC, &end) == 0 { return true }
-            if errno != EINTR { return false }
-        }
     }
 }

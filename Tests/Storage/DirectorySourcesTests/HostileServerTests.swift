@@ -1,5 +1,4 @@
 import Bytes
-import Glibc
 import TestSupport
 import Testing
 import World
@@ -28,11 +27,14 @@ import World
         case referral
         /// It ends a page without saying whether another one follows.
         case forgetful
+
+        /// Whether the read ends by the time limit for an answer.
+        var isWaitedFor: Bool { [.silent, .stalled, .half, .huge].contains(self) }
     }
 
     @Test(arguments: Fault.allCases) func brokenAnswerIsAFailure(fault: Fault) async throws {
         let server = try await HostileServer(fault.rawValue)
-        let (_, failure) = read(server)
+        let (_, failure) = read(server, timeout: fault.isWaitedFor ? .seconds(1) : .seconds(60))
         let kinds: [LDAPFailure.Kind] =
             switch fault {
             case .silent, .stalled, .half: [.timeout]
@@ -54,6 +56,37 @@ import World
         #expect(!server.wasReferred)
     }
 
+    // MARK: The limit for all of it
+
+    /// A byte now and then is an answer for libldap and for the socket, whose limits begin again. It
+    /// comes before the handshake has ended, or within a message.
+    @Test(arguments: ["handshake", "dripping"]) func serverThatSendsByteByByteIsLeft(fault: String) async throws {
+        var limits = LDAPLimits()
+        limits.total = .seconds(2)
+        let server = try await HostileServer(fault)
+        let (_, failure) = read(server, scheme: "ldaps", limits: limits)
+        #expect(
+            failure == LDAPFailure(.timeout, "the directory was not read to its end within 2 seconds"),
+            "\(failure as Any)")
+        #expect(!server.wasEndured)
+    }
+
+    @Test func limitIsForAllSearchesTogether() async throws {
+        let time = TestTime()
+        let server = try await HostileServer("reference")
+        let connection = try connection(to: server, time: time)
+        var names: [String] = []
+        func search() throws(LDAPFailure) {
+            try connection.search("(uid=*)", below: "", attributes: ["uid"], pageSize: 10) { names.append($0.dn) }
+        }
+        try search()
+        time.advance(by: LDAPLimits().total)
+        #expect { try search() } throws: { ($0 as? LDAPFailure)?.kind == .timeout }
+        #expect(names == ["uid=ada"] && !server.wasReferred)
+    }
+
+    // MARK: Text
+
     /// Somebody on the path can send anything until the certificate is verified. libldap ends the
     /// process for this message, so it must not get to read it.
     @Test func messageBeforeTLSIsNeverParsed() async throws {
@@ -68,96 +101,28 @@ import World
         #expect(message.utf8.count < 500)
     }
 
-    private func read(_ server: HostileServer, scheme: String = "ldap") -> ([String], LDAPFailure?) {
+    private func connection(
+        to server: HostileServer, scheme: String = "ldap", timeout: Duration = .seconds(60),
+        limits: LDAPLimits = LDAPLimits(), time: any TimeSource = SystemTime()
+    ) throws(LDAPFailure) -> LDAPConnection {
+        try LDAPConnection(
+            LDAPServer(
+                urls: ["\(scheme)://127.0.0.1:\(server.port)"], authority: server.authority, isPlain: true,
+                account: .init(dn: "cn=admin", password: Secret(Array("password".utf8))), timeout: timeout),
+            limits: limits, time: time)
+    }
+
+    private func read(
+        _ server: HostileServer, scheme: String = "ldap", timeout: Duration = .seconds(60),
+        limits: LDAPLimits = LDAPLimits()
+    ) -> ([String], LDAPFailure?) {
         var names: [String] = []
         do throws(LDAPFailure) {
-            let connection = try LDAPConnection(
-                LDAPServer(
-                    urls: ["\(scheme)://127.0.0.1:\(server.port)"], authority: nil, isPlain: true,
-                    account: .init(dn: "cn=admin", password: Secret(Array("password".utf8))), timeout: .seconds(1)),
-                limits: LDAPLimits(), time: SystemTime())
+            let connection = try connection(to: server, scheme: scheme, timeout: timeout, limits: limits)
             try connection.search("(uid=*)", below: "", attributes: ["uid"], pageSize: 10) { names.append($0.dn) }
             return (names, nil)
         } catch {
             return (names, error)
         }
     }
-}
-
-/// A server in Python that accepts one connection and breaks the protocol in one way.
-private final class HostileServer: Sendable {
-    let port: UInt16
-    private let child: Child
-    private let reserved: FreePort
-    private let other: FreePort
-
-    var wasReferred: Bool { child.written.output.contains("referred") }
-
-    init(_ fault: String) async throws {
-        (reserved, other) = (try FreePort(), try FreePort())
-        port = reserved.port
-        child = try Child("/usr/bin/python3", ["-c", Self.script, "\(port)", "\(other.port)", fault])
-        _ = try await child.line(.output, with: "ready")
-    }
-
-    deinit { child.signal(SIGKILL) }
-
-    /// The encodings are those of RFC 4511 appendix B.
-    private static let script = """
-        import socket, sys, threading
-        port, other, fault = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-        def tlv(tag, body):
-            n = len(body)
-            return bytes([tag]) + (bytes([n]) if n < 128 else b"\\x82" + n.to_bytes(2, "big")) + body
-        def message(id, op, controls=b""):
-            return tlv(0x30, tlv(2, bytes([id // 256, id % 256]) if id > 127 else bytes([id])) + op + controls)
-        def result(tag, code=0, text=b"", more=b""):
-            return tlv(tag, tlv(10, bytes([code])) + tlv(4, b"") + tlv(4, text) + more)
-        def page(cookie):
-            return tlv(0xa0, tlv(0x30, tlv(4, b"1.2.840.113556.1.4.319") + tlv(4, tlv(0x30, tlv(2, b"\\0") + tlv(4, cookie)))))
-        entry = tlv(0x64, tlv(4, b"uid=ada") + tlv(0x30, tlv(0x30, tlv(4, b"uid") + tlv(0x31, tlv(4, b"ada")))))
-        url = tlv(4, b"ldap://127.0.0.1:%d/" % other)
-        def referred(s):
-            s.accept()
-            print("referred", flush=True)
-        a, b = socket.socket(), socket.socket()
-        for s, p in ((a, port), (b, other)):
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            s.bind(("127.0.0.1", p))
-            s.listen()
-        threading.Thread(target=referred, args=(b,), daemon=True).start()
-        print("ready", flush=True)
-        c, _ = a.accept()
-        c.recv(65536)
-        if fault == "unsolicited":
-            # RFC 4511 §4.4: a notice without the name that it must have.
-            c.sendall(message(0, result(0x78, 0, b"", tlv(0x8a, b""))))
-        if fault != "silent":
-            c.sendall(message(1, result(0x61)))
-        id = 1
-        while c.recv(65536):
-            id += 1
-            if fault == "cut":
-                c.sendall(message(id, entry)); break
-            elif fault == "stalled":
-                c.sendall(message(id, entry))
-            elif fault == "half":
-                c.sendall(message(id, entry) + message(id, entry)[:9])
-            elif fault == "huge":
-                c.sendall(b"\\x30\\x84\\x40\\0\\0\\0" + b"\\x02\\x01\\x02")
-            elif fault == "endless":
-                c.sendall(message(id, result(0x65), page(b"more")))
-            elif fault == "garbage":
-                c.sendall(b"HTTP/1.1 400 Bad Request\\r\\n\\r\\n")
-            elif fault == "referral":
-                c.sendall(message(id, result(0x65, 10, b"", tlv(0xa3, url))))
-            elif fault == "forgetful":
-                c.sendall(message(id, entry) + message(id, result(0x65), page(b"more") if id == 2 else b""))
-            elif fault == "reference":
-                c.sendall(message(id, tlv(0x73, url)) + message(id, entry) + message(id, result(0x65), page(b"")))
-            elif fault == "colourful":
-                c.sendall(message(id, result(0x65, 1, b"\\x1b]0;pwned\\x07\\xff\\n" * 20)))
-        if fault in ("silent", "stalled", "half", "huge"):
-            threading.Event().wait()
-        """
 }

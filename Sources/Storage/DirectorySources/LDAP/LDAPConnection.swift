@@ -1,5 +1,6 @@
 import Bytes
 import CLDAP
+import EventLoop
 import Glibc
 import World
 
@@ -7,9 +8,9 @@ import World
 ///
 /// libldap blocks, so a connection belongs to one thread that is no loop. Each wait has a limit:
 /// libldap's own for connecting, handshakes and results, and the socket's for a peer that stops in
-/// the middle of a message. Every option is set here, because libldap would otherwise take it from
-/// `ldap.conf` or from the environment. Referrals are not followed: the password would go to a
-/// server that an answer chose.
+/// the middle of a message. All of them together have one, too, which a watchdog keeps. Every option
+/// is set here, because libldap would otherwise take it from `ldap.conf` or from the environment.
+/// Referrals are not followed: the password would go to a server that an answer chose.
 ///
 /// TLS begins with the first byte, and the certificate is verified before libldap parses a message.
 /// StartTLS parses some earlier, and libldap ends the process for a notice that has no name (in
@@ -22,6 +23,10 @@ final class LDAPConnection {
     private let server: LDAPServer
     private let limits: LDAPLimits
     private let time: any TimeSource
+    /// The time at which all searches must have ended.
+    private let end: Instant
+    private let watchdog = LDAPWatchdog()
+    private let callbacks: UnsafeMutablePointer<ldap_conncb>
 
     init(_ server: LDAPServer, limits: LDAPLimits, time: any TimeSource) throws(LDAPFailure) {
         // A server that closes its connection must not end this process.
@@ -39,12 +44,28 @@ final class LDAPConnection {
         self.server = server
         self.limits = limits
         self.time = time
+        end = time.instant() + limits.total
+        callbacks = .allocate(capacity: 1)
+        callbacks.initialize(
+            to: ldap_conncb(
+                lc_add: connectionBegins, lc_del: connectionEnds, lc_arg: Unmanaged.passUnretained(watchdog).toOpaque())
+        )
+        do throws(SystemFailure) {
+            try watchdog.start(limits.total)
+        } catch {
+            throw LDAPFailure(.unreachable, "the time limit cannot be kept: \(error)")
+        }
         try configure()
         try connect()
         try bind()
     }
 
-    deinit { ldap_unbind_ext_s(handle, nil, nil) }
+    deinit {
+        // The watchdog limits this, too: libldap writes to the server.
+        ldap_unbind_ext_s(handle, nil, nil)
+        watchdog.stop()
+        callbacks.deallocate()
+    }
 
     private func configure() throws(LDAPFailure) {
         var version = LDAP_VERSION3
@@ -59,6 +80,7 @@ final class LDAPConnection {
             && ldap_set_option(handle, LDAP_OPT_TIMELIMIT, &unlimited) == LDAP_SUCCESS
             && ldap_set_option(handle, LDAP_OPT_NETWORK_TIMEOUT, &wait) == LDAP_SUCCESS
             && ldap_set_option(handle, LDAP_OPT_TIMEOUT, &wait) == LDAP_SUCCESS
+            && ldap_set_option(handle, LDAP_OPT_CONNECT_CB, callbacks) == LDAP_SUCCESS
             && cldap_refuse_referrals(handle) == LDAP_SUCCESS
             && cldap_limit_message(handle, ber_len_t(limits.message)) == 1
         isSet =
@@ -117,7 +139,6 @@ extension LDAPConnection {
         _ filter: String, below base: String, attributes: [String], pageSize: Int,
         each: (LDAPEntry) throws(LDAPFailure) -> Void
     ) throws(LDAPFailure) {
-        let end = time.instant() + limits.total
         var names: [UnsafeMutablePointer<CChar>?] = attributes.map { strdup($0) } + [nil]
         defer { for name in names { free(name) } }
         var page = LDAPPage()
@@ -128,17 +149,15 @@ extension LDAPConnection {
             try check(
                 cldap_search(handle, base, filter, &names, control, &id), "the search cannot be sent",
                 otherwise: .refused)
-            try readPage(id, into: &page, until: end, each: each)
+            try readPage(id, into: &page, each: each)
         } while page.isMore
     }
 
     private func readPage(
-        _ id: Int32, into page: inout LDAPPage, until end: Instant, each: (LDAPEntry) throws(LDAPFailure) -> Void
+        _ id: Int32, into page: inout LDAPPage, each: (LDAPEntry) throws(LDAPFailure) -> Void
     ) throws(LDAPFailure) {
         while true {
-            guard time.instant() < end else {
-                throw LDAPFailure(.timeout, "the search took longer than \(limits.total.components.seconds) seconds")
-            }
+            guard time.instant() < end else { throw overdue }
             var wait = timeval(tv_sec: Int(server.timeout.components.seconds), tv_usec: 0)
             var message: OpaquePointer?
             let kind = ldap_result(handle, id, LDAP_MSG_ONE, &wait, &message)
@@ -195,7 +214,12 @@ extension LDAPConnection {
         throw failure(status, what, kind)
     }
 
+    private var overdue: LDAPFailure {
+        LDAPFailure(.timeout, "the directory was not read to its end within \(limits.total.components.seconds) seconds")
+    }
+
     private func failure(_ status: Int32, _ what: String, _ otherwise: LDAPFailure.Kind) -> LDAPFailure {
+        guard !watchdog.hasFired else { return overdue }
         var kind = otherwise
         var text: UnsafeMutablePointer<CChar>?
         ldap_get_option(handle, LDAP_OPT_DIAGNOSTIC_MESSAGE, &text)
@@ -225,3 +249,23 @@ extension LDAPConnection {
         return String(shown)
     }
 }
+
+// MARK: Callbacks
+
+/// Watches a new connection, before its handshake. A result other than 0 ends the connection.
+private nonisolated func connectionBegins(
+    _ handle: OpaquePointer?, _ buffer: OpaquePointer?, _ url: UnsafeMutablePointer<LDAPURLDesc>?,
+    _ address: UnsafeMutablePointer<sockaddr>?, _ callbacks: UnsafeMutablePointer<ldap_conncb>?
+) -> Int32 {
+    var descriptor: Int32 = -1
+    guard let context = callbacks?.pointee.lc_arg,
+        ber_sockbuf_ctrl(buffer, LBER_SB_OPT_GET_FD, &descriptor) == 1
+    else { return -1 }
+    let watchdog = Unmanaged<LDAPWatchdog>.fromOpaque(context).takeUnretainedValue()
+    return (try? watchdog.watch(descriptor)) == nil ? -1 : 0
+}
+
+/// Does nothing: the watchdog's descriptor is its own. libldap requires the callback.
+private nonisolated func connectionEnds(
+    _ handle: OpaquePointer?, _ buffer: OpaquePointer?, _ callbacks: UnsafeMutablePointer<ldap_conncb>?
+) {}

@@ -70,7 +70,7 @@ public struct LDAPLimits: Sendable {
     public var values = 64
     /// The most bytes of one message from the server.
     public var message = 4 << 20
-    /// The longest time for all pages together.
+    /// The longest time for the connection and all searches together.
     public var total = Duration.seconds(900)
 
     public init(entries: Int = 200_000) { self.entries = entries }
@@ -85,7 +85,7 @@ public struct LDAPFailure: Error, Sendable, Equatable {
         case certificate
         /// The server refused the account or its password.
         case credentials
-        /// The server did not answer in time.
+        /// The server did not answer in time, or not to the end.
         case timeout
         /// The server returned fewer entries than there are.
         case incomplete
