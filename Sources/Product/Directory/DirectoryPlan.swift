@@ -50,19 +50,25 @@ public struct DirectoryPlan: Sendable {
     /// Whether leavers were left as they are, because an entry has no readable id.
     public internal(set) var keepsLeavers = false
 
-    /// The number of users who lose access or an address. The limit is for these.
+    /// The number of users who lose access, an address or the policy of a group. The limit is for
+    /// these.
     public var losses: Int {
         actions.count { action in
             switch action {
             case .add: false
-            case .update(let update): update.losesAddress
+            case .update(let update): update.losesAddress || update.losesPolicy
             case .disable: true
             }
         }
     }
 
-    /// Whether the plan disables more than a share of the users, in percent. One user may always
-    /// go, unless the share is 0.
+    /// The number of users who lose the policy of a group.
+    public var lostPolicies: Int {
+        actions.count { action in if case .update(let update) = action { update.losesPolicy } else { false } }
+    }
+
+    /// Whether the losses are more than a share of the source's enabled users, in percent. One user
+    /// may always lose something, unless the share is 0.
     public func exceeds(percent: Int) -> Bool {
         losses > (percent == 0 ? 0 : max(1, enabled * percent / 100))
     }
@@ -74,11 +80,14 @@ public struct DirectoryUpdate: Sendable, Equatable {
     public let record: DirectoryRecord
     /// The attributes that are mapped; the others stay as they are.
     public let mapping: DirectoryMapping
+    /// Whether the user loses the policy of a group. What remains may be weaker.
+    public let losesPolicy: Bool
 
-    public init(user: DirectoryUser, record: DirectoryRecord, mapping: DirectoryMapping) {
+    public init(user: DirectoryUser, record: DirectoryRecord, mapping: DirectoryMapping, losesPolicy: Bool = false) {
         self.user = user
         self.record = record
         self.mapping = mapping
+        self.losesPolicy = losesPolicy
     }
 
     /// Whether the website registered the user, who now belongs to the source.

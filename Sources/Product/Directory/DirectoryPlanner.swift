@@ -17,17 +17,22 @@ public struct DirectoryPlanner {
     private let source: String
     private let mapping: DirectoryMapping
     private let adopts: Bool
+    private let policies: [String]
     private let owned: [Key: DirectoryUser]
 
     private typealias Key = [UInt8]
 
     /// - Parameters:
     ///   - adopts: whether users that the website registered may become users of the source.
+    ///   - policies: the policies of the groups, in the order of the settings.
     ///   - owned: all users that the source owns.
-    public init(source: String, mapping: DirectoryMapping, adopts: Bool, owned: [DirectoryUser]) {
+    public init(
+        source: String, mapping: DirectoryMapping, adopts: Bool, policies: [String], owned: [DirectoryUser]
+    ) {
         self.source = source
         self.mapping = mapping
         self.adopts = adopts
+        self.policies = policies
         self.owned = Dictionary(owned.map { (Self.key($0.id ?? ""), $0) }) { first, _ in first }
     }
 
@@ -67,7 +72,8 @@ public struct DirectoryPlanner {
                 }
                 continue
             }
-            let update = DirectoryUpdate(user: user, record: record, mapping: mapping)
+            let update = DirectoryUpdate(
+                user: user, record: record, mapping: mapping, losesPolicy: losesPolicy(user, record))
             let fault =
                 known == nil
                 ? cannotAdopt(user)
@@ -90,6 +96,18 @@ public struct DirectoryPlanner {
         let leavers = owned.filter { !$0.value.isDisabled && !present.contains($0.key) }.map(\.value)
         guard !content.hasUnknownIDs else { return plan.keepsLeavers = !leavers.isEmpty }
         plan.actions += leavers.sorted { $0.username < $1.username }.map { .disable($0) }
+    }
+
+    /// Whether the user is no longer in the group that gave the user's policy, and in no earlier one.
+    /// A group of the directory may have been deleted or renamed, or is hidden from the account. If
+    /// the settings have another policy for the same group by now, nothing is lost.
+    private func losesPolicy(_ user: DirectoryUser, _ record: DirectoryRecord) -> Bool {
+        guard let before = user.policy else { return false }
+        guard let after = record.policy else { return true }
+        guard let former = policies.firstIndex(of: before), let new = policies.firstIndex(of: after) else {
+            return false
+        }
+        return new > former
     }
 
     private func cannotAdopt(_ user: DirectoryUser) -> String? {

@@ -51,8 +51,14 @@ public struct DirectoryContent: Sendable {
     public private(set) var unusableIDs: Set<String> = []
     /// Whether an entry has no readable id, so that nobody can tell who has left.
     public private(set) var hasUnknownIDs = false
+    /// The number of members of each group in the settings, in the same order.
+    public private(set) var members: [Int] = []
 
-    public init() {}
+    /// - Parameter groups: the number of groups in the settings.
+    public init(groups: Int = 0) { members = Array(repeating: 0, count: groups) }
+
+    /// Counts a member of a group.
+    public mutating func countMember(of group: Int) { members[group] += 1 }
 
     /// Adds an entry.
     public mutating func add(_ entry: DirectoryEntry, as mapping: DirectoryMapping, policy: (String) -> String?) {

@@ -2,7 +2,8 @@ import CSV
 import Directory
 
 /// The users of a CSV file. Its first line names the columns; a column `groups` lists the groups of
-/// a user, separated by semicolons.
+/// a user, separated by semicolons. If the settings have groups, the column must exist: without it,
+/// everybody would lose the policy of a group.
 public struct CSVSource: DirectorySource {
     public static let mostBytes = 64 << 20
 
@@ -57,7 +58,7 @@ public struct CSVSource: DirectorySource {
     private func read(_ bytes: [UInt8]) throws(CSVFault) -> DirectoryContent {
         var reader = CSVReader(bytes)
         let columns = try columns(try reader.next())
-        var content = DirectoryContent()
+        var content = DirectoryContent(groups: groups.count)
         while let record = try reader.next() {
             guard record.fields.count == columns.count else {
                 throw CSVFault(
@@ -70,7 +71,9 @@ public struct CSVSource: DirectorySource {
             var values: [String: [[UInt8]]] = [:]
             for (column, field) in zip(columns, record.fields) { values[column] = [Array(field.utf8)] }
             if let user, values[mapping.username.lowercased()] != [Array(user.utf8)] { continue }
-            let policy = policy(values[Self.groupColumn]?.first ?? [])
+            let memberships = memberships(values[Self.groupColumn]?.first ?? [])
+            for group in memberships { content.countMember(of: group) }
+            let policy = memberships.first.map { groups[$0].policy }
             content.add(DirectoryEntry(name: "line \(record.line)", values: values), as: mapping) { _ in policy }
         }
         return content
@@ -84,14 +87,20 @@ public struct CSVSource: DirectorySource {
             throw CSVFault(
                 line: record.line, "the column \(name) is missing; name it, or map its value to another column")
         }
+        guard groups.isEmpty || columns.contains(Self.groupColumn) else {
+            throw CSVFault(
+                line: record.line, "the column \(Self.groupColumn) is missing, but the settings have policies of groups"
+            )
+        }
         return columns
     }
 
-    private func policy(_ field: [UInt8]) -> String? {
+    /// Returns the positions of the user's groups in the settings.
+    private func memberships(_ field: [UInt8]) -> [Int] {
         let named = field.split(separator: UInt8(ascii: ";")).map { part in
             let blank = UInt8(ascii: " ")
             return Array(part.drop { $0 == blank }.reversed().drop { $0 == blank }.reversed())
         }
-        return groups.first { named.contains(Array($0.name.utf8)) }?.policy
+        return groups.indices.filter { named.contains(Array(groups[$0].name.utf8)) }
     }
 }

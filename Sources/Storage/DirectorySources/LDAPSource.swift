@@ -50,14 +50,15 @@ public struct LDAPSource: DirectorySource {
     public func read() throws(DirectoryFailure) -> DirectoryContent {
         do throws(LDAPFailure) {
             let connection = try LDAPConnection(server, limits: limits, time: time)
+            var content = DirectoryContent(groups: groups.count)
             var policies: [String: String] = [:]
-            for group in groups {
+            for (index, group) in groups.enumerated() {
                 try search(connection, LDAPFilter.all([filter, group.filter]), [mapping.id]) { entry in
-                    guard let id = mapping.id(of: entry), policies[id] == nil else { return }
-                    policies[id] = group.policy
+                    guard let id = mapping.id(of: entry) else { return }
+                    content.countMember(of: index)
+                    if policies[id] == nil { policies[id] = group.policy }
                 }
             }
-            var content = DirectoryContent()
             try search(connection, filter, mapping.attributes) { entry in
                 content.add(entry, as: mapping) { policies[$0] }
             }

@@ -27,7 +27,7 @@ import Testing
     /// Plans a sync of these records, through the entries that a source returns.
     private func plan(
         _ records: [DirectoryRecord], owned: [DirectoryUser] = [], others: [DirectoryUser] = [], adopts: Bool = false,
-        broken: [String] = [], withoutID: Bool = false, mapping: DirectoryMapping = .standard
+        broken: [String] = [], withoutID: Bool = false, mapping: DirectoryMapping = .standard, policies: [String] = []
     ) -> DirectoryPlan {
         var content = DirectoryContent()
         for record in records {
@@ -42,7 +42,8 @@ import Testing
             content.add(DirectoryEntry(name: id, values: ["entryuuid": [Array(id.utf8)]]), as: mapping) { _ in nil }
         }
         if withoutID { content.add(DirectoryEntry(name: "?", values: [:]), as: mapping) { _ in nil } }
-        let planner = DirectoryPlanner(source: "staff", mapping: mapping, adopts: adopts, owned: owned)
+        let planner = DirectoryPlanner(
+            source: "staff", mapping: mapping, adopts: adopts, policies: policies, owned: owned)
         let wanted = planner.wanted(by: content)
         let holders = (owned + others).filter { user in
             wanted.contains { record in
@@ -203,5 +204,27 @@ import Testing
         let owned = (0..<10).map { Self.user(UInt8($0), "user\($0)", email: "\($0)@example.org") }
         let plan = plan(owned.map { Self.record($0.id ?? "", $0.username) }, owned: owned)
         #expect(plan.losses == 10 && plan.exceeds(percent: 20))
+    }
+
+    /// If a group is deleted, renamed or hidden from the account, the server finds no members.
+    @Test func limitCountsUsersWhoLoseThePolicyOfAGroup() {
+        let owned = (0..<10).map { Self.user(UInt8($0), "user\($0)", policy: "admins") }
+        let plan = plan(owned.map { Self.record($0.id ?? "", $0.username) }, owned: owned, policies: ["admins"])
+        #expect(plan.losses == 10 && plan.lostPolicies == 10 && plan.exceeds(percent: 20))
+    }
+
+    /// The first group of the settings decides, so a later one may be weaker. `former` is the policy
+    /// of a group before its settings changed.
+    @Test(
+        arguments: [
+            ("admins", "staff", true), ("staff", nil, true), ("former", nil, true), ("staff", "admins", false),
+            ("former", "admins", false), ("admins", "new", false), (nil, "staff", false),
+        ] as [(before: String?, after: String?, isLost: Bool)])
+    func policyOfALaterGroupOrNoneIsALoss(before: String?, after: String?, isLost: Bool) {
+        let plan = plan(
+            [Self.record("1", "ada", policy: after)], owned: [Self.user(1, "ada", policy: before)],
+            policies: ["admins", "staff"])
+        #expect(names(plan) == ["update ada policy"])
+        #expect(plan.lostPolicies == (isLost ? 1 : 0) && plan.losses == (isLost ? 1 : 0))
     }
 }

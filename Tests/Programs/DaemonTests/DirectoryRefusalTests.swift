@@ -47,6 +47,18 @@ import World
         #expect(try shop.sync("9,new,,,,,", allowsMany: true).counts.disabled == 2)
     }
 
+    /// What remains of the policy may be weaker.
+    @Test(arguments: StoreKind.all) func tooManyLostPoliciesAreRefused(kind: StoreKind) async throws {
+        let shop = try await SyncedShop(kind, "groups: [{group: admins, policy: {number: 6}}]")
+        try shop.sync("1,a,,,,,admins", "2,b,,,,,admins", "3,c,,,,,admins")
+        #expect(
+            message { try shop.sync("1,a,,,,,admin", "2,b,,,,,admin", "3,c,,,,,admin") }?.hasPrefix(
+                "3 of 3 users would be disabled, or lose an address or the policy of a group") == true)
+        #expect(try shop.rig.count("SELECT count(*) FROM user WHERE policy IS NOT NULL") == 3)
+        // A few members may always leave their group.
+        #expect(try shop.sync("1,a,,,,,", "2,b,,,,,admins", "3,c,,,,,admins").counts.changed == 1)
+    }
+
     @Test(arguments: StoreKind.all) func dryRunChangesNothing(kind: StoreKind) async throws {
         let shop = try await SyncedShop(kind)
         try shop.sync("1,ada,,,,,")

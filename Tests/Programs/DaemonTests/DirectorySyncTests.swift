@@ -258,7 +258,7 @@ import World
             "SELECT c.policy FROM challenge c JOIN user u ON u.id = c.user_id WHERE u.username = 'ada'")
         #expect(policy.contains(#""min-uv":"biometric""#))
         // The policy goes with the group.
-        try shop.sync("1,ada,,,,,", "2,bob,,,,,", "3,carl,,,,,")
+        try shop.sync("1,ada,,,,,", "2,bob,,,,,", "3,carl,,,,,", allowsMany: true)
         #expect(try await shop.login("ada").number?.count == 2)
         #expect(try shop.forged().isEmpty)
     }

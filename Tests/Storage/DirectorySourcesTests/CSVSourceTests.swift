@@ -27,7 +27,20 @@ import Testing
     @Test func firstGroupOfTheSettingsDecides() throws {
         let groups = [CSVSource.Group(name: "admins", policy: "A"), CSVSource.Group(name: "staff", policy: "S")]
         let rows = "1,ada,,,,,staff; admins\n2,bob,,,,,staff\n3,carl,,,,,guests;staffers\n"
-        #expect(try read(Self.header + rows, groups: groups).records.map(\.policy) == ["A", "S", nil])
+        let content = try read(Self.header + rows, groups: groups)
+        #expect(content.records.map(\.policy) == ["A", "S", nil])
+        #expect(content.members == [1, 2])
+    }
+
+    /// Without the column, nobody would be in a group, and everybody would lose its policy.
+    @Test func fileWithoutGroupsIsRefusedIfTheSettingsHaveSome() throws {
+        let text = "id,username,email,phone,display_name,language\n1,ada,,,,\n"
+        #expect(try read(text).records.map(\.username) == ["ada"])
+        let groups = [CSVSource.Group(name: "admins", policy: "A")]
+        #expect { try read(text, groups: groups) } throws: {
+            ($0 as? DirectoryFailure)?.message
+                == "line 1: the column groups is missing, but the settings have policies of groups"
+        }
     }
 
     @Test func columnsAreMapped() throws {

@@ -114,8 +114,11 @@ import World
         let groups = [
             LDAPSource.Group(filter: LDAPSource.Group.members(of: "CN=Admins, dc=example,dc=org"), policy: "admins"),
             LDAPSource.Group(filter: LDAPSource.Group.members(of: "cn=staff (all),\(Slapd.suffix)"), policy: "staff"),
+            LDAPSource.Group(filter: LDAPSource.Group.members(of: "cn=nobody,\(Slapd.suffix)"), policy: "nobody"),
         ]
-        let policies = try source(slapd, groups: groups).read().records.sorted { $0.username < $1.username }
+        let content = try source(slapd, groups: groups).read()
+        #expect(content.members == [1, 2, 0])
+        let policies = content.records.sorted { $0.username < $1.username }
         #expect(policies.map(\.policy) == ["admins", "staff", nil])
     }
 

@@ -123,6 +123,40 @@ struct DirectoryCommandTests {
         #expect(unknown.status == 3 && unknown.errors.contains("The directories are staff."), "\(unknown.errors)")
     }
 
+    @Test func membersOfGroupsAreCounted() async throws {
+        let slapd = try await Slapd()
+        for name in ["ada", "bob", "carl"] { try await slapd.add(name) }
+        try await slapd.apply(
+            """
+            dn: cn=admins,\(Slapd.suffix)
+            objectClass: groupOfNames
+            cn: admins
+            member: uid=ada,\(Slapd.people)
+            member: uid=bob,\(Slapd.people)
+
+            """)
+        let staff = try await Staff(
+            slapd,
+            """
+            groups:
+              - {group: "cn=admins,\(Slapd.suffix)", policy: {min_uv: biometric}}
+              - {filter: "(uid=nobody)", policy: {number: 6}}
+            """)
+        let tested = try await staff.run("directory", "test", "staff")
+        #expect(tested.output.contains("cn=admins,\(Slapd.suffix)  2"), "\(tested.output)")
+        #expect(tested.output.contains("(uid=nobody)                 0"), "\(tested.output)")
+        let groups = try await staff.json("directory", "test", "staff")["groups"]?.array
+        #expect(groups?.compactMap { $0.object?["members"]?.integer } == [2, 0])
+        _ = try await staff.json("directory", "sync", "staff")
+        // The group is renamed, and the settings still have its former name.
+        try await slapd.apply(
+            "dn: cn=admins,\(Slapd.suffix)\nchangetype: modrdn\nnewrdn: cn=administrators\ndeleteoldrdn: 1\n")
+        let planned = try await staff.run("directory", "sync", "staff", "--dry-run")
+        #expect(planned.output.contains("Users who lose the policy of their group: 2"), "\(planned.output)")
+        #expect(planned.output.contains("The sync would be refused: 2 of 3 users"), "\(planned.output)")
+        #expect(try await staff.run("directory", "sync", "staff").status == 4)
+    }
+
     /// Every person can edit the own entry. Each value here would do harm in a filter, in SQL, in a
     /// log or on a terminal.
     @Test(arguments: [

@@ -151,7 +151,8 @@ extension DirectorySync {
             if page.count < DirectoryUsers.page { break }
         }
         let planner = DirectoryPlanner(
-            source: directory.name, mapping: directory.mapping, adopts: directory.adopts, owned: owned)
+            source: directory.name, mapping: directory.mapping, adopts: directory.adopts,
+            policies: directory.groups.map(\.policy), owned: owned)
         let wanted = planner.wanted(by: content)
         var holders: [DirectoryUser] = []
         for start in stride(from: 0, to: wanted.count, by: Self.chunk) {
@@ -163,11 +164,17 @@ extension DirectorySync {
 
     private func tooMany(_ plan: DirectoryPlan) -> Failure {
         Failure(
-            .conflict,
-            "\(plan.losses) of \(plan.enabled) users would be disabled or lose an address, more than "
-                + "disable_limit: \(directory.disableLimit) % allows",
+            .conflict, plan.excess(over: directory.disableLimit),
             next: "Nothing was changed. Look at 'twoefay directory sync \(directory.name) --dry-run'; if it is right, "
                 + "give --allow-many.")
+    }
+}
+
+extension DirectoryPlan {
+    /// The losses in words, with the limit that they exceed.
+    public func excess(over percent: Int) -> String {
+        "\(losses) of \(enabled) users would be disabled, or lose an address or the policy of a group, more than "
+            + "disable_limit: \(percent) % allows"
     }
 }
 

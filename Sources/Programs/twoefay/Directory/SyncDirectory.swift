@@ -13,7 +13,7 @@ extension Tool {
             operands: [.init("NAME", "The directory, as the settings name it.")],
             options: [
                 .init("dry-run", .nothing, "Show the changes, and change nothing."),
-                .init("allow-many", .nothing, "Disable more users than disable_limit allows."),
+                .init("allow-many", .nothing, "Disable users, and take values, beyond what disable_limit allows."),
             ],
             notes: """
                 The source is read to its end before anything is written. If it fails, ends in the middle or is empty, nothing
@@ -54,6 +54,7 @@ extension DirectorySync.Outcome {
                 "changed": .integer(number(isDryRun, \.changed) { $0.isUpdate }),
                 "disabled": .integer(number(isDryRun, \.disabled) { $0.isDisabling }),
                 "unchanged": .integer(Int64(plan.unchanged)),
+                "losses": .integer(Int64(plan.losses)), "lost_policies": .integer(Int64(plan.lostPolicies)),
                 "over_limit": .bool(plan.exceeds(percent: directory.disableLimit)),
                 "keeps_leavers": .bool(plan.keepsLeavers),
                 "changes": .array(plan.actions.map(\.json)), "conflicts": .array(conflicts.map(\.json)),
@@ -85,10 +86,12 @@ extension DirectorySync.Outcome {
                 lines.append("and \(plan.actions.count - Self.shown) more; --json shows all")
             }
         }
+        if isDryRun, plan.lostPolicies > 0 {
+            lines.append("\nUsers who lose the policy of their group: \(plan.lostPolicies)")
+        }
         if isDryRun, plan.exceeds(percent: directory.disableLimit) {
             lines.append(
-                "\nThe sync would be refused: \(plan.losses) of \(plan.enabled) users would be disabled or lose an "
-                    + "address, more than disable_limit: \(directory.disableLimit) % allows. --allow-many permits it.")
+                "\nThe sync would be refused: \(plan.excess(over: directory.disableLimit)). --allow-many permits it.")
         }
         if plan.keepsLeavers {
             lines.append("\nNobody is disabled, because an entry has no readable id: see below.")

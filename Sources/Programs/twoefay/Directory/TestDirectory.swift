@@ -18,10 +18,17 @@ extension Tool {
         let directory = try settings.directory(named: invocation.operand(0))
         let content = try settings.content(of: directory, user: invocation.value("user"), time: SystemTime())
         return Report(
-            content.text,
+            content.text(directory),
             json: .object([
                 "directory": .string(directory.name), "entries": .integer(Int64(content.count)),
                 "users": .array(zip(content.records, content.entries).map { $0.json(entry: $1) }),
+                "groups": .array(
+                    zip(directory.groups, content.members).map { group, members in
+                        .object([
+                            "group": .text(group.group), "filter": .text(group.filter),
+                            "members": .integer(Int64(members)),
+                        ])
+                    }),
                 "conflicts": .array(content.conflicts.map(\.json)),
             ]))
     }
@@ -31,7 +38,7 @@ extension DirectoryContent {
     /// The number of users that the text shows.
     private static let shown = 10
 
-    fileprivate var text: String {
+    fileprivate func text(_ directory: Settings.DirectorySettings) -> String {
         var lines = ["\(count) entries: \(records.count) can be used, \(conflicts.count) cannot."]
         if !records.isEmpty {
             let rows = records.prefix(Self.shown).map { record in
@@ -43,6 +50,10 @@ extension DirectoryContent {
             lines.append(Table(["USER", "EMAIL", "PHONE", "DISPLAY NAME", "LANGUAGE", "POLICY", "ID"], rows).text)
         }
         if records.count > Self.shown { lines.append("and \(records.count - Self.shown) more; --json shows all") }
+        if !directory.groups.isEmpty {
+            let rows = zip(directory.groups, members).map { [$0.group ?? $0.filter ?? "", String($1)] }
+            lines += ["", Table(["GROUP", "MEMBERS"], rows).text]
+        }
         return (lines + DirectoryConflict.lines(conflicts)).joined(separator: "\n")
     }
 }
