@@ -1,5 +1,9 @@
+import Bytes
 import Directory
 import Domain
+import Glibc
+import Log
+import Metrics
 import Relay
 import Storage
 import TestSupport
@@ -88,10 +92,54 @@ import World
         try store.runBlocking(DirectoryRuns.begin("staff", old, at: shop.rig.time.now()))
         try store.runBlocking(DirectoryRuns.begin("staff", shop.keys.operations.draw(), at: shop.rig.time.now()))
         try shop.write("1,ada,late@example.org,,,,", "3,carl,,,,,")
-        let outcome = try shop.sync.carryOut(old, shop.keys, allowsMany: true, isStopped: { false })
-        #expect(outcome.counts.added == 0 && outcome.counts.changed == 0 && outcome.counts.disabled == 0)
-        #expect(outcome.conflicts.count == 3)
+        #expect(throws: shop.sync.overtaken) {
+            try shop.sync.carryOut(old, shop.keys, allowsMany: true, isStopped: { false })
+        }
         #expect(try shop.user("ada")?.email == nil && shop.user("bob")?.state == .active && shop.user("carl") == nil)
+        #expect(shop.sync.overtaken.code == .conflict)
+    }
+
+    /// Its counts would say that the newer sync has ended.
+    @Test(arguments: StoreKind.all) func syncThatWasOvertakenIsNoSuccessEvenWithoutChanges(
+        kind: StoreKind
+    ) async throws {
+        let shop = try await SyncedShop(kind)
+        try shop.sync("1,ada,,,,,")
+        let (store, old): (Store, OperationID) = (shop.rig.store, shop.keys.operations.draw())
+        try store.runBlocking(DirectoryRuns.begin("staff", old, at: shop.rig.time.now()))
+        try store.runBlocking(DirectoryRuns.begin("staff", shop.keys.operations.draw(), at: shop.rig.time.now()))
+        #expect(throws: shop.sync.overtaken) {
+            try shop.sync.carryOut(old, shop.keys, allowsMany: false, isStopped: { false })
+        }
+        let last = try #require(try store.runBlocking(DirectoryRuns.all)["staff"])
+        #expect(last.endedAt == nil && last.error == nil)
+    }
+
+    /// The file is a FIFO, so that the relay's sync waits for the test after it has begun.
+    @Test func syncOfTheRelayThatWasOvertakenIsReported() async throws {
+        let shop = try await SyncedShop(.memory)
+        let path = shop.settings.path(of: FileName("users.csv"))
+        try #require(mkfifo(path, 0o600) == 0)
+        let (sink, registry) = (ObservedSink(), Registry())
+        let work = try DirectoryWork(
+            shop.settings, store: shop.rig.store, relay: shop.keys.operations.draw(),
+            operationsKey: Secret(Array(repeating: 7, count: 32)), sealer: try RelayRig.sealer(),
+            randomness: SystemRandomness(), time: shop.rig.time,
+            log: Log(minimum: .debug, time: shop.rig.time, sink: sink), registry)
+        defer { work.close() }
+        async let synced: Void = work.syncDue()
+        let file = open(path, O_WRONLY)
+        try #require(file >= 0)
+        try shop.rig.store.runBlocking(
+            DirectoryRuns.begin("staff", shop.keys.operations.draw(), at: shop.rig.time.now()))
+        let rows = Array("\(SyncedShop.header)\n1,ada,,,,,\n".utf8)
+        #expect(write(file, rows, rows.count) == rows.count)
+        close(file)
+        await synced
+        #expect(sink.lines.count == 1 && sink.lines.allSatisfy { ObservedSink.isOf("directory.overtaken", $0) })
+        #expect(registry.number(#"twoefay_directory_syncs_total{directory="staff",outcome="overtaken"}"#) == 1)
+        #expect(registry.number(#"twoefay_directory_syncs_total{directory="staff",outcome="ok"}"#) == 0)
+        #expect(try shop.user("ada") == nil)
     }
 
     @Test func syncThatStopsInTheMiddleIsFinishedByTheNext() async throws {

@@ -14,18 +14,22 @@ struct DirectoryMetrics {
 
     init(_ registry: Registry) {
         syncs = registry.growingCounters(
-            "twoefay_directory_syncs_total", "Syncs by this relay, by outcome: ok, failed.",
+            "twoefay_directory_syncs_total", "Syncs by this relay, by outcome: ok, failed, overtaken.",
             by: ["directory", "outcome"]
         ) { [$0.directory, $0.outcome] }
     }
 
     /// Creates the series of these directories.
     func show(_ directories: [String]) {
-        syncs.know(directories.flatMap { name in ["ok", "failed"].map { Attempt(directory: name, outcome: $0) } })
+        syncs.know(
+            directories.flatMap { name in
+                ["ok", "failed", "overtaken"].map { Attempt(directory: name, outcome: $0) }
+            })
     }
 
     func succeeded(_ directory: String) { syncs.add(Attempt(directory: directory, outcome: "ok")) }
     func failed(_ directory: String) { syncs.add(Attempt(directory: directory, outcome: "failed")) }
+    func overtaken(_ directory: String) { syncs.add(Attempt(directory: directory, outcome: "overtaken")) }
 
     /// Declares the gauges of the last syncs, by whichever relay made them.
     static func show(

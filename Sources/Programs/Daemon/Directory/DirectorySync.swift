@@ -10,7 +10,8 @@ import World
 ///
 /// Order: the run is recorded first, so that any earlier sync of the source changes nothing more.
 /// Then the source is read to its end, the changes are planned, and only then is anything written.
-/// A source that fails, ends in the middle or is empty changes nothing.
+/// A source that fails, ends in the middle or is empty changes nothing. A sync that a newer one
+/// overtakes fails, too: its plan is outdated.
 ///
 /// It blocks, on the source and on the store, so it must not run on a loop. A sync that dies leaves
 /// each user as it was or as its entry says; the next sync does the rest. Tested in
@@ -89,18 +90,31 @@ public struct DirectorySync: Sendable {
             for start in stride(from: 0, to: plan.actions.count, by: Self.chunk) {
                 guard !isStopped() else { throw Self.stopped }
                 let actions = plan.actions[start..<min(start + Self.chunk, plan.actions.count)]
+                let before = outcome.conflicts.count
                 try write(Array(actions), &writing, &outcome)
+                if outcome.conflicts.count > before {
+                    guard try ask(DirectoryRuns.isStillNewest(directory.name, run)) else { throw overtaken }
+                }
                 progress(start + actions.count, plan.actions.count)
             }
             outcome.counts.conflicts = outcome.conflicts.count
             outcome.counts.users = plan.enabled + outcome.counts.added - outcome.counts.disabled + writing.enabled
-            try ask(DirectoryRuns.end(directory.name, run, .success(outcome.counts), at: time.now()))
+            guard try ask(DirectoryRuns.end(directory.name, run, .success(outcome.counts), at: time.now())) else {
+                throw overtaken
+            }
             return outcome
         } catch {
-            try? ask(
+            _ = try? ask(
                 DirectoryRuns.end(directory.name, run, .failure(DirectoryFault(error.message)), at: time.now()))
             throw error
         }
+    }
+
+    /// The failure of a sync after which a newer one of the same source has begun.
+    var overtaken: Failure {
+        Failure(
+            .conflict, "a newer sync of the directory \(directory.name) has begun",
+            next: "This one changes nothing more. 'twoefay directory list' shows how the newer one ends.")
     }
 
     private static let stopped = Failure(

@@ -151,6 +151,9 @@ final class DirectoryWork: Sendable {
                     .changed: counts.changed, .disabled: counts.disabled, .conflicts: counts.conflicts,
                     .milliseconds: (time.instant() - begun).wholeMilliseconds,
                 ])
+        } catch sync.overtaken {
+            metrics.overtaken(directory.name)
+            log.notice("directory.overtaken", [.name: directory.name, .website: directory.website])
         } catch {
             metrics.failed(directory.name)
             log.error("directory.failed", [.name: directory.name, .website: directory.website, .error: error.message])

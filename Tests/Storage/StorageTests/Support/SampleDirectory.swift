@@ -25,8 +25,9 @@ extension Sample {
             _ = try await store.run(writes.disable(user, as: operation()))
             _ = try await store.run(Locks.enable(user.user, at: now, as: operation()))
         }
-        try await store.run(DirectoryRuns.end("staff", run, .success(DirectoryRuns.Counts()), at: now))
-        try await store.run(DirectoryRuns.end("staff", run, .failure(DirectoryFault("gone")), at: now))
+        _ = try await store.run(DirectoryRuns.end("staff", run, .success(DirectoryRuns.Counts()), at: now))
+        _ = try await store.run(DirectoryRuns.end("staff", run, .failure(DirectoryFault("gone")), at: now))
+        _ = try await store.run(DirectoryRuns.isStillNewest("staff", run))
         try await store.run(DirectoryRuns.release("staff", by: relay))
         _ = try await store.run(DirectoryRuns.all)
     }

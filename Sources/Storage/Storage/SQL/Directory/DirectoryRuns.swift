@@ -85,7 +85,7 @@ extension DirectoryRuns {
             ], reads: [lastByName(source: .text(source))])
         return Query(script: script) { rows throws(StoreFailure) in
             guard let row = rows[0].first else { return Turn(isOurs: false, last: nil) }
-            return Turn(isOurs: try row.blob("run") == run.bytes, last: try last(row))
+            return Turn(isOurs: try isRun(run, in: rows[0]), last: try last(row))
         }
     }
 
@@ -120,12 +120,12 @@ extension DirectoryRuns {
 // MARK: Ending
 
 extension DirectoryRuns {
-    /// Records the end of a run, if it is still the newest one.
+    /// Records the end of a run, if it is still the newest one. The answer is whether it is.
     ///
     /// - Parameter result: the counts, or the reason of the failure.
     public static func end(
         _ source: String, _ run: OperationID, _ result: Result<Counts, DirectoryFault>, at now: Timestamp
-    ) -> Query<Void> {
+    ) -> Query<Bool> {
         let write: BoundStatement
         switch result {
         case .success(let counts):
@@ -138,7 +138,19 @@ extension DirectoryRuns {
                 now: .timestamp(now), error: .text(String(fault.message.prefix(512))), source: .text(source),
                 run: .id(run))
         }
-        return Query(script: Script("directory sync", writes: [write])) { _ in () }
+        let script = Script("directory sync", writes: [write], reads: [lastByName(source: .text(source))])
+        return Query(script: script) { rows throws(StoreFailure) in try isRun(run, in: rows[0]) }
+    }
+
+    /// Whether this run is still the newest one of its source.
+    public static func isStillNewest(_ source: String, _ run: OperationID) -> Query<Bool> {
+        Query(script: Script("directory sync", reads: [lastByName(source: .text(source))])) {
+            rows throws(StoreFailure) in try isRun(run, in: rows[0])
+        }
+    }
+
+    private static func isRun(_ run: OperationID, in rows: Rows) throws(StoreFailure) -> Bool {
+        try rows.first?.blob("run") == run.bytes
     }
 
     private static let endRun = Statement(
