@@ -166,18 +166,42 @@ import World
         #expect(try shop.rig.count("SELECT count(*) FROM factor") == 450)
     }
 
+    /// Returns whether the relay may sync now, by an interval of a minute.
+    private func turn(_ relay: RelayID, _ shop: SyncedShop) throws -> Bool {
+        let now = shop.rig.time.now()
+        return try shop.rig.store.runBlocking(
+            DirectoryRuns.beginIfDue(
+                "staff", shop.keys.operations.draw(), by: relay, before: now - .seconds(60), at: now)
+        ).isOurs
+    }
+
+    /// A relay that asks too early may never ask again, because its settings have no source any more.
+    @Test(arguments: StoreKind.all) func relayThatIsNotDueKeepsNoLease(kind: StoreKind) async throws {
+        let shop = try await SyncedShop(kind)
+        let store = shop.rig.store
+        let (first, second): (RelayID, RelayID) = (shop.keys.operations.draw(), shop.keys.operations.draw())
+        for relay in [first, second] { _ = try await store.sendHeartbeat(relay, at: shop.rig.time.now()) }
+        #expect(try turn(first, shop))
+        try store.runBlocking(DirectoryRuns.release("staff", by: first))
+        #expect(try turn(second, shop) == false)
+        shop.rig.time.advance(by: .seconds(61))
+        #expect(try turn(first, shop))
+        // The store could not be reached when the sync had ended.
+        #expect(try turn(first, shop) == false)
+        shop.rig.time.advance(by: .seconds(61))
+        #expect(try turn(second, shop))
+        // It does not release the lease of another relay.
+        #expect(try turn(first, shop) == false)
+        shop.rig.time.advance(by: .seconds(61))
+        #expect(try turn(first, shop) == false)
+    }
+
     @Test(arguments: StoreKind.all) func oneRelayAtATimeHasTheTurn(kind: StoreKind) async throws {
         let shop = try await SyncedShop(kind)
         let store = shop.rig.store
         let (first, second): (RelayID, RelayID) = (shop.keys.operations.draw(), shop.keys.operations.draw())
         for relay in [first, second] { _ = try await store.sendHeartbeat(relay, at: shop.rig.time.now()) }
-        func turn(_ relay: RelayID, every interval: Duration = .seconds(60)) throws -> Bool {
-            let now = shop.rig.time.now()
-            let run: OperationID = shop.keys.operations.draw()
-            return try store.runBlocking(
-                DirectoryRuns.beginIfDue("staff", run, by: relay, before: now - interval, at: now)
-            ).isOurs
-        }
+        func turn(_ relay: RelayID) throws -> Bool { try self.turn(relay, shop) }
         #expect(try turn(first))
         // It is not due, and then the first relay still syncs.
         #expect(try turn(second) == false)

@@ -69,7 +69,8 @@ extension DirectoryRuns {
         "UPDATE directory_sync SET run = :run, started_at = :now, ended_at = NULL WHERE name = :source")
 
     /// Begins a sync by a relay if none has begun since `before`, and if no other live relay holds
-    /// the lease.
+    /// the lease. If it is not due, the relay holds no lease afterwards, so that whichever relay asks
+    /// first has the next turn.
     public static func beginIfDue(
         _ source: String, _ run: OperationID, by relay: RelayID, before: Timestamp, at now: Timestamp
     ) -> Query<Turn> {
@@ -82,6 +83,7 @@ extension DirectoryRuns {
                 startDueRun(
                     source: .text(source), run: .id(run), before: .timestamp(before), now: .timestamp(now), task: task,
                     relay: .id(relay)),
+                releaseUnused(task: task, relay: .id(relay), source: .text(source), run: .id(run)),
             ], reads: [lastByName(source: .text(source))])
         return Query(script: script) { rows throws(StoreFailure) in
             guard let row = rows[0].first else { return Turn(isOurs: false, last: nil) }
@@ -114,6 +116,12 @@ extension DirectoryRuns {
         """
         UPDATE directory_sync SET run = :run, started_at = :now, ended_at = NULL
         WHERE name = :source AND started_at <= :before AND \(holdsTask)
+        """)
+
+    private static let releaseUnused = Statement(
+        """
+        UPDATE task_lease SET holder = NULL WHERE name = :task AND holder = :relay
+        AND NOT EXISTS (SELECT 1 FROM directory_sync s WHERE s.name = :source AND s.run = :run)
         """)
 }
 
