@@ -44,7 +44,7 @@ public struct DirectoryContent: Sendable {
     /// The number of entries, with those that cannot be used.
     public private(set) var count = 0
     public private(set) var records: [DirectoryRecord] = []
-    /// The names of the entries of `records`, for reports.
+    /// The names of the entries of `records`, for reports, without invisible characters.
     public private(set) var entries: [String] = []
     public private(set) var conflicts: [DirectoryConflict] = []
     /// The ids of entries that exist but cannot be used. Their users are no leavers.
@@ -66,7 +66,7 @@ public struct DirectoryContent: Sendable {
         switch mapping.record(of: entry, policy: policy) {
         case .success(let record):
             records.append(record)
-            entries.append(entry.name)
+            entries.append(FieldRule.visible(entry.name))
         case .failure(let fault):
             conflicts.append(DirectoryConflict(entry.name, fault.message))
             if let id = fault.id { unusableIDs.insert(id) } else { hasUnknownIDs = true }

@@ -130,5 +130,12 @@ import Testing
     @Test func namesOfEntriesCannotControlATerminal() {
         let conflict = DirectoryConflict("uid=\u{1B}]0;x\u{7},dc=\u{202E}", "")
         #expect(conflict.entry == "uid=U+001B]0;xU+0007,dc=U+202E")
+        // U+009B begins a control sequence, as U+001B and a bracket do. JSON does not escape it.
+        var content = DirectoryContent()
+        let name = "uid=ada\u{9B}2J," + String(repeating: "x", count: 10_000)
+        content.add(DirectoryEntry(name: name, values: ["entryuuid": [[0x31]], "uid": [[0x61]]]), as: .standard) { _ in
+            nil
+        }
+        #expect(content.entries.map { $0.hasPrefix("uid=adaU+009B2J,xxx") && $0.count < 300 } == [true])
     }
 }

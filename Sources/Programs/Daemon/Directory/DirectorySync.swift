@@ -151,11 +151,11 @@ extension DirectorySync {
     private func plan(_ website: WebsiteID) throws(Failure) -> DirectoryPlan {
         let content = try settings.content(of: directory, time: time)
         guard !content.records.isEmpty else {
-            let first = content.conflicts.first.map { ": \($0.entry): \($0.message)" } ?? ""
+            // The message is also logged and stored, where no value of a user may appear.
             throw Failure(
                 .failed,
                 content.count == 0
-                    ? "the source has no entries" : "none of the \(content.count) entries can be used\(first)",
+                    ? "the source has no entries" : "none of the \(content.count) entries can be used",
                 next: "Nothing was changed. 'twoefay directory test \(directory.name)' shows what the source returns.")
         }
         var owned: [DirectoryUser] = []
