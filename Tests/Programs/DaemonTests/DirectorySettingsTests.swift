@@ -1,6 +1,8 @@
 import Directory
 import Domain
+import TestSupport
 import Testing
+import World
 
 @testable import Daemon
 
@@ -134,6 +136,20 @@ import Testing
             row.contains(line) ? row.prefix { $0 == " " || $0 == "-" } + instead : row
         }.joined(separator: "\n")
         #expect(complaints(text + "\n").contains { $0.contains(problem) }, "\(complaints(text + "\n"))")
+    }
+
+    /// A sync accepts what `twoefayd --check` accepts: the password is read anew each time.
+    @Test(arguments: ["", "\n", "one\ntwo\n", "a\u{7}b", "a\u{7f}"])
+    func passwordMustBeOneLine(text: String) throws {
+        let files = try TemporaryDirectory()
+        try TextFile.write(text, to: files("password"))
+        let keys = "    bind_dn: cn=reader\n    password_file: password\n"
+        let settings = try SettingsReader.read(
+            Array((Self.least + Self.ldap + keys).utf8), file: files("twoefay.yaml"))
+        #expect { try settings.content(of: settings.directories.all[0], time: SystemTime()) } throws: {
+            ($0 as? Failure)?.message
+                == "\(files("password")): must hold a password in one line, and nothing else"
+        }
     }
 
     @Test func twoDirectoriesOfOneNameAreRefused() {

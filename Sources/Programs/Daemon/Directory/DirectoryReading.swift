@@ -1,4 +1,3 @@
-import Bytes
 import Directory
 import DirectorySources
 import World
@@ -65,10 +64,7 @@ extension Settings {
     private func account(of ldap: DirectorySettings.LDAPSettings) throws(Failure) -> LDAPServer.Account? {
         guard let dn = ldap.account, let file = ldap.passwordFile else { return nil }
         do throws(Files.Problem) {
-            var bytes = try Files.readSecret(path(of: file)).reveal()
-            while let last = bytes.last, last == 0x0a || last == 0x0d { bytes.removeLast() }
-            guard !bytes.isEmpty else { throw Files.Problem(path(of: file), "holds no password") }
-            return LDAPServer.Account(dn: dn, password: Secret(bytes))
+            return LDAPServer.Account(dn: dn, password: try Files.readLine(path(of: file)))
         } catch {
             throw Failure(
                 .failed, error.text,

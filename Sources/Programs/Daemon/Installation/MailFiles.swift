@@ -52,18 +52,14 @@ extension LoadedFilesReader {
         return host.contains(":") ? "[IPv6:\(host)]" : "[\(host)]"
     }
 
-    /// Returns the only line of a file. A line end after it is optional.
+    /// Returns the password in a file.
     mutating func line(of file: FileName) -> Secret? {
-        guard let text = secret(file) else { return nil }
-        var bytes = text.reveal()
-        while let last = bytes.last, last == 0x0a || last == 0x0d { bytes.removeLast() }
-        guard !bytes.isEmpty, bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }),
-            String(validating: bytes, as: UTF8.self) != nil
-        else {
-            problems.append("\(settings.path(of: file)): must hold a password in one line, and nothing else")
+        do throws(Files.Problem) {
+            return try Files.readLine(settings.path(of: file))
+        } catch {
+            problems.append(error.text)
             return nil
         }
-        return Secret(bytes).locked()
     }
 
     /// Returns the built-in templates, with those of the directory in the settings if there is one.

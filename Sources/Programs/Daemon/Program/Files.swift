@@ -80,6 +80,17 @@ public enum Files {
         throw Problem(path, "is larger than \(largestSecret >> 10) KiB")
     }
 
+    /// Reads the only line of a file with a password, under the same condition. A line end after it
+    /// is optional.
+    static func readLine(_ path: String) throws(Problem) -> Secret {
+        var bytes = try readSecret(path).reveal()
+        while let last = bytes.last, last == 0x0a || last == 0x0d { bytes.removeLast() }
+        guard !bytes.isEmpty, bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }),
+            String(validating: bytes, as: UTF8.self) != nil
+        else { throw Problem(path, "must hold a password in one line, and nothing else") }
+        return Secret(bytes).locked()
+    }
+
     /// The size limit for keys and passwords.
     private static let largestSecret = 64 << 10
 
