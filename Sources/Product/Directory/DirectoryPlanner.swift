@@ -92,7 +92,7 @@ public struct DirectoryPlanner {
 
     /// Disables the users whose entries are gone.
     private func planLeavers(_ content: DirectoryContent, into plan: inout DirectoryPlan) {
-        let present = Set(content.records.map { Self.key($0.id) } + content.unusableIDs.map(Self.key))
+        let present = content.unusableIDs.union(content.records.map { Self.key($0.id) })
         let leavers = owned.filter { !$0.value.isDisabled && !present.contains($0.key) }.map(\.value)
         guard !content.hasUnknownIDs else { return plan.keepsLeavers = !leavers.isEmpty }
         plan.actions += leavers.sorted { $0.username < $1.username }.map { .disable($0) }

@@ -47,8 +47,9 @@ public struct DirectoryContent: Sendable {
     /// The names of the entries of `records`, for reports, without invisible characters.
     public private(set) var entries: [String] = []
     public private(set) var conflicts: [DirectoryConflict] = []
-    /// The ids of entries that exist but cannot be used. Their users are no leavers.
-    public private(set) var unusableIDs: Set<String> = []
+    /// The ids of entries that exist but cannot be used, as bytes: Swift treats different encodings
+    /// of a character as equal, and the store does not. Their users are no leavers.
+    public private(set) var unusableIDs: Set<[UInt8]> = []
     /// Whether an entry has no readable id, so that nobody can tell who has left.
     public private(set) var hasUnknownIDs = false
     /// The number of members of each group in the settings, in the same order.
@@ -69,7 +70,7 @@ public struct DirectoryContent: Sendable {
             entries.append(FieldRule.visible(entry.name))
         case .failure(let fault):
             conflicts.append(DirectoryConflict(entry.name, fault.message))
-            if let id = fault.id { unusableIDs.insert(id) } else { hasUnknownIDs = true }
+            if let id = fault.id { unusableIDs.insert(Array(id.utf8)) } else { hasUnknownIDs = true }
         }
     }
 }

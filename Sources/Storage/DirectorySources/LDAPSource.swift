@@ -51,16 +51,17 @@ public struct LDAPSource: DirectorySource {
         do throws(LDAPFailure) {
             let connection = try LDAPConnection(server, limits: limits, time: time)
             var content = DirectoryContent(groups: groups.count)
-            var policies: [String: String] = [:]
+            // Ids are compared as bytes, as in the store.
+            var policies: [[UInt8]: String] = [:]
             for (index, group) in groups.enumerated() {
                 try search(connection, LDAPFilter.all([filter, group.filter]), [mapping.id]) { entry in
-                    guard let id = mapping.id(of: entry) else { return }
+                    guard let id = mapping.id(of: entry).map({ Array($0.utf8) }) else { return }
                     content.countMember(of: index)
                     if policies[id] == nil { policies[id] = group.policy }
                 }
             }
             try search(connection, filter, mapping.attributes) { entry in
-                content.add(entry, as: mapping) { policies[$0] }
+                content.add(entry, as: mapping) { policies[Array($0.utf8)] }
             }
             return content
         } catch {
@@ -86,6 +87,8 @@ extension LDAPFailure.Kind {
             "Check that 'ca' names the authority of the server's certificate, and that the host in 'url' is a name in it."
         case .credentials: "Check 'bind_dn', and the password in 'password_file'."
         case .timeout: "Check the load of the server, and the network; then try again."
+        case .malformed:
+            "Check that 'url' names a directory server. If it does, the server is broken: look at its log."
         case .incomplete:
             "Let the account read all entries: the server limits it, or does not support pages (RFC 2696)."
         case .refused: "Check 'base' and 'filter', and that the account may read below the base."

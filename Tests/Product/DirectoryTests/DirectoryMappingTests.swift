@@ -43,7 +43,7 @@ import Testing
         let without = content(["entryuuid": []])
         #expect(without.hasUnknownIDs && without.unusableIDs.isEmpty)
         let unusable = content(["mail": ["no address"]])
-        #expect(!unusable.hasUnknownIDs && unusable.unusableIDs == ["1"])
+        #expect(!unusable.hasUnknownIDs && unusable.unusableIDs == [[0x31]])
     }
 
     /// The numbers of ITU-T E.123 and of DIN 5008, and how people write them.

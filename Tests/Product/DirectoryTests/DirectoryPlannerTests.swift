@@ -186,6 +186,15 @@ import Testing
         #expect(names(plan([Self.record("1", "\u{e9}va")], others: [other])) == ["add \u{e9}va"])
     }
 
+    @Test func idsWithDifferentBytesAreDifferentUsers() {
+        let (composed, decomposed) = ("\u{e9}", "e\u{301}")
+        let owned = [Self.user(1, "ada", entry: composed), Self.user(2, "bob", entry: decomposed)]
+        #expect(names(plan([Self.record("3", "carl")], owned: owned, broken: [composed, decomposed])) == ["add carl"])
+        let left = plan([Self.record(composed, "ada")], owned: owned)
+        #expect(names(left) == ["disable bob"] && left.unchanged == 1)
+        #expect(plan([Self.record(composed, "ada"), Self.record(decomposed, "bob")], owned: owned).unchanged == 2)
+    }
+
     // MARK: The limit
 
     @Test(arguments: [

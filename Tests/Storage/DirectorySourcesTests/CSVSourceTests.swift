@@ -51,6 +51,17 @@ import Testing
         #expect(content.records == [DirectoryRecord(id: "7", username: "ada", email: "a@example.org")])
     }
 
+    @Test func namesOfColumnsIgnoreCase() throws {
+        var mapping = DirectoryMapping.columns
+        mapping.username = "Login"
+        let groups = [CSVSource.Group(name: "admins", policy: "A")]
+        let text = "ID,LOGIN,Email,PHONE,Display_Name,language,Groups\n1,Ada,A@example.org,,,,admins\n"
+        let records = [DirectoryRecord(id: "1", username: "Ada", email: "A@example.org", policy: "A")]
+        #expect(try read(text, mapping, groups: groups).records == records)
+        #expect(try read(text, mapping, groups: groups, user: "Ada").records == records)
+        #expect(throws: DirectoryFailure.self) { try read("id," + text, mapping) }
+    }
+
     @Test func singleUserIsRead() throws {
         let content = try read(Self.header + "1,ada,,,,,\n2,bob,,,,,\n", user: "bob")
         #expect(content.records.map(\.username) == ["bob"])

@@ -21,8 +21,12 @@ import World
         case huge
         /// It returns pages without entries for ever.
         case endless
-        /// It sends bytes that are no LDAP.
+        /// It answers as a web server.
         case garbage
+        /// It answers the bind, or the search, with a message whose number is cut off.
+        case unnumberedBind, unnumbered
+        /// It sends an entry whose name, first attribute, last attribute or value is cut off.
+        case nameless, formless, cropped, worthless
         /// It ends the search with a referral to another server.
         case referral
         /// It ends a page without saying whether another one follows.
@@ -39,8 +43,10 @@ import World
             switch fault {
             case .silent, .stalled, .half: [.timeout]
             case .cut: [.unreachable]
-            case .huge, .garbage: [.unreachable, .timeout, .refused, .credentials]
-            case .endless, .forgetful: [.incomplete]
+            case .huge: [.unreachable, .timeout]
+            case .garbage: [.unreachable]
+            case .endless, .forgetful, .unnumberedBind, .unnumbered, .nameless, .formless, .cropped, .worthless:
+                [.malformed]
             case .referral: [.refused]
             }
         #expect(failure.map { kinds.contains($0.kind) } == true, "\(failure as Any)")

@@ -16,13 +16,13 @@ import World
     private func source(
         _ slapd: Slapd, url: String? = nil, authority: String? = nil, isPlain: Bool = false,
         as account: LDAPServer.Account? = admin, base: String = Slapd.suffix,
-        filter: String = "(objectClass=inetOrgPerson)",
+        filter: String = "(objectClass=inetOrgPerson)", mapping: DirectoryMapping = .standard,
         groups: [LDAPSource.Group] = [], user: String? = nil, pageSize: Int = 500, limits: LDAPLimits = LDAPLimits()
     ) -> LDAPSource {
         LDAPSource(
             LDAPServer(
                 urls: [url ?? slapd.secureURL], authority: authority ?? slapd.authority, isPlain: isPlain,
-                account: account), base: base, filter: filter, mapping: .standard, groups: groups, user: user,
+                account: account), base: base, filter: filter, mapping: mapping, groups: groups, user: user,
             pageSize: pageSize, limits: limits, time: SystemTime())
     }
 
@@ -120,6 +120,18 @@ import World
         #expect(content.members == [1, 2, 0])
         let policies = content.records.sorted { $0.username < $1.username }
         #expect(policies.map(\.policy) == ["admins", "staff", nil])
+    }
+
+    /// Swift treats both ids as equal, but they are those of two users.
+    @Test func policyBelongsToTheBytesOfAnID() async throws {
+        let slapd = try await Slapd()
+        try await slapd.add("ada", [("description", "\u{e9}")])
+        try await slapd.add("bob", [("description", "e\u{301}")])
+        var mapping = DirectoryMapping.standard
+        mapping.id = "description"
+        let groups = [LDAPSource.Group(filter: "(uid=ada)", policy: "admins")]
+        let records = try source(slapd, mapping: mapping, groups: groups).read().records
+        #expect(records.sorted { $0.username < $1.username }.map(\.policy) == ["admins", nil])
     }
 
     @Test func valuesThatCannotBeUsedLeaveOutTheirEntry() async throws {

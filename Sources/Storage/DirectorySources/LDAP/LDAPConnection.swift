@@ -189,7 +189,7 @@ extension LDAPConnection {
             ldap_controls_free(controls)
         }
         guard parsed == LDAP_SUCCESS else {
-            throw LDAPFailure(.incomplete, "the end of the search cannot be read")
+            throw LDAPFailure(.malformed, "the end of the search cannot be read")
         }
         switch status {
         case LDAP_SUCCESS: break
@@ -227,6 +227,7 @@ extension LDAPConnection {
         ldap_memfree(text)
         switch status {
         case LDAP_TIMEOUT: kind = .timeout
+        case LDAP_DECODING_ERROR: return LDAPFailure(.malformed, "\(what): the server sent something that is not LDAP")
         case LDAP_INVALID_CREDENTIALS, LDAP_INAPPROPRIATE_AUTH: kind = .credentials
         case LDAP_SERVER_DOWN where !detail.isEmpty: kind = .certificate
         case LDAP_SERVER_DOWN: kind = .unreachable

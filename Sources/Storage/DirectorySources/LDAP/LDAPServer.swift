@@ -87,6 +87,8 @@ public struct LDAPFailure: Error, Sendable, Equatable {
         case credentials
         /// The server did not answer in time, or not to the end.
         case timeout
+        /// The server sent something that is not LDAP.
+        case malformed
         /// The server returned fewer entries than there are.
         case incomplete
         /// The server refused the search, for example because the base does not exist.

@@ -49,7 +49,16 @@ final class HostileServer: Sendable {
             return tlv(tag, tlv(10, bytes([code])) + tlv(4, b"") + tlv(4, text) + more)
         def page(cookie):
             return tlv(0xa0, tlv(0x30, tlv(4, b"1.2.840.113556.1.4.319") + tlv(4, tlv(0x30, tlv(2, b"\\0") + tlv(4, cookie)))))
-        entry = tlv(0x64, tlv(4, b"uid=ada") + tlv(0x30, tlv(0x30, tlv(4, b"uid") + tlv(0x31, tlv(4, b"ada")))))
+        name, uid = tlv(4, b"uid=ada"), tlv(0x30, tlv(4, b"uid") + tlv(0x31, tlv(4, b"ada")))
+        entry = tlv(0x64, name + tlv(0x30, uid))
+        # Each has a length of nine bytes, of which there are two.
+        unnumbered = tlv(0x30, b"\\x02\\x09\\x01\\x02")
+        cut = {
+            "nameless": b"\\x04\\x09ui",
+            "formless": name + tlv(0x30, b"\\x30\\x09\\x04\\x01"),
+            "cropped": name + tlv(0x30, uid + b"\\x30\\x09\\x04\\x01"),
+            "worthless": name + tlv(0x30, tlv(0x30, tlv(4, b"uid") + tlv(0x31, b"\\x04\\x09ad"))),
+        }
         url = tlv(4, b"ldap://127.0.0.1:%d/" % other)
         def referred(s):
             s.accept()
@@ -83,7 +92,9 @@ final class HostileServer: Sendable {
         if fault == "unsolicited":
             # RFC 4511 §4.4: a notice without the name that it must have.
             c.sendall(message(0, result(0x78, 0, b"", tlv(0x8a, b""))))
-        if fault != "silent":
+        if fault == "unnumberedBind":
+            c.sendall(unnumbered)
+        elif fault != "silent":
             c.sendall(message(1, result(0x61)))
         id = 1
         while c.recv(65536):
@@ -99,7 +110,11 @@ final class HostileServer: Sendable {
             elif fault == "endless":
                 c.sendall(message(id, result(0x65), page(b"more")))
             elif fault == "garbage":
-                c.sendall(b"HTTP/1.1 400 Bad Request\\r\\n\\r\\n")
+                c.sendall(b"HTTP/1.1 400 Bad Request\\r\\n" + b"X-Filler: 0123456789\\r\\n" * 10)
+            elif fault == "unnumbered":
+                c.sendall(unnumbered)
+            elif fault in cut:
+                c.sendall(message(id, tlv(0x64, cut[fault])) + message(id, result(0x65), page(b"")))
             elif fault == "referral":
                 c.sendall(message(id, result(0x65, 10, b"", tlv(0xa3, url))))
             elif fault == "forgetful":
