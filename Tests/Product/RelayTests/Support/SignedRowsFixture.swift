@@ -40,7 +40,8 @@ struct SignedRowsFixture {
         ],
         "activation": [
             Column("digest", digest), Column("user_id", id), Column("expires_at", moment),
-            Column("approval", "'operator'"), Column("used_at", "NULL"),
+            Column("approval", "'operator'"), Column("address", "'other@example.com'"),
+            Column("used_at", "NULL"),
         ],
         "device": [
             Column("id", id), Column("user_id", id), Column("platform", "'other'"), Column("environment", "'sandbox'"),
