@@ -4,8 +4,8 @@ public struct DottedVersion: Sendable, Equatable, CustomStringConvertible {
     private let numbers: [Int]
     public let description: String
 
-    /// Reads numbers of at most 63 bits, as the version codes of Android are, with dots between them.
-    /// Returns nil for another form.
+    /// Reads numbers of at most 63 bits, as the version codes of Android are, with dots between
+    /// them. Returns nil for another form.
     public init?(_ text: String) {
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard (1...4).contains(parts.count) else { return nil }

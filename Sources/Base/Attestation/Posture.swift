@@ -1,8 +1,8 @@
 /// A website's demands on the state of a phone, as far as its platform attests it.
 ///
 /// A demand that the attestation says nothing about is not failed, but listed: App Attest says
-/// nothing about the boot state and the screen lock. A demand is failed if the attested value cannot
-/// be read.
+/// nothing about the boot state and the screen lock. A demand is failed if the attested value
+/// cannot be read.
 public struct Posture: Sendable, Equatable {
     public enum Demand: String, Sendable, CaseIterable {
         case osVersion = "os_version"

@@ -99,7 +99,8 @@ extension Responder {
     /// Fetches a notice, which moves it to the archive.
     ///
     /// A relay that has a new certificate signs with it also for connections that have the old one.
-    /// Such a statement is fetched once more over a new connection; the archive still has the notice.
+    /// Such a statement is fetched once more over a new connection; the archive still has the
+    /// notice.
     public func fetch(_ id: String) async throws(CallFailure) -> Notice {
         guard RelayAnswer.isID(id) else { throw .unable("\(ScreenText.visible(id)) is not the id of a message") }
         var hasReconnected = false

@@ -113,8 +113,8 @@ public final class RelayConnection: Sendable {
             // the first failure explains more than the second.
             let before = clock.offset
             guard let signed = try? await signedTime() else { throw .notSent(error.description) }
-            // A clock that is behind is corrected here, but never one that is ahead. Whoever has the
-            // key of an expired certificate could otherwise sign a time at which it was valid.
+            // A clock that is behind is corrected here, but never one that is ahead. Whoever has
+            // the key of an expired certificate could otherwise sign a time at which it was valid.
             guard signed.offset > before else {
                 let ahead = before - signed.offset
                 guard ahead > Self.tolerance else { throw .notSent(error.description) }
@@ -191,8 +191,9 @@ extension RelayConnection {
     /// not have changed the date, but it has no nonce and only whole seconds. So it is a reason to
     /// ask, and no more.
     ///
-    /// The clock may go back here, because the dates of the connection's certificate were checked. But
-    /// the signed time comes over another connection, so it must not be much earlier than the date.
+    /// The clock may go back here, because the dates of the connection's certificate were checked.
+    /// But the signed time comes over another connection, so it must not be much earlier than the
+    /// date.
     ///
     /// - Returns: true if the clock was corrected.
     func corrected(by answer: RelayAnswer) async -> Bool {

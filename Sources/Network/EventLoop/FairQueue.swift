@@ -10,8 +10,8 @@
 /// many elements as there are free places (`hasRoom`). A single owner can fill half of the queue,
 /// and three owners three quarters of it. So there is always a place for one more owner.
 ///
-/// The code can be inlined, so that each module compiles it for its own owners and elements. Without
-/// that, the queue looks up their types at run time, with the lock of its user held.
+/// The code can be inlined, so that each module compiles it for its own owners and elements.
+/// Without that, the queue looks up their types at run time, with the lock of its user held.
 @frozen public struct FairQueue<Owner: Hashable, Element> {
     @inlinable static var none: Int32 { -1 }
 

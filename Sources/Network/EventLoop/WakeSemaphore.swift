@@ -4,8 +4,8 @@ import World
 
 /// A semaphore between threads. It begins without a signal, and each wait uses up one.
 ///
-/// `@unchecked Sendable`: sem_post and sem_wait may be called from several threads, and the memory
-/// lives as long as the object.
+/// Guard, for `@unchecked Sendable`: the only field is a pointer that never changes. POSIX lets any
+/// thread call sem_post and sem_wait on its memory, which is freed only when nobody has the object.
 public final class WakeSemaphore: @unchecked Sendable {
     private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 

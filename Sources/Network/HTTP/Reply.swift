@@ -11,8 +11,8 @@ public protocol Handler: Sendable {
 public enum Reply: Sendable {
     case now(Response)
     /// The work starts at once on the loop. If it has not ended after `deadline`, the response that
-    /// `late` makes is sent and its result is dropped. The work itself continues, because a change that was handed to
-    /// the store is never cancelled.
+    /// `late` makes is sent and its result is dropped. The work itself continues, because a change
+    /// that was handed to the store is never cancelled.
     case later(deadline: Duration, late: @Sendable () -> Response, work: @Sendable () async -> Outcome)
 }
 

@@ -98,9 +98,9 @@ public struct DirectoryPlanner {
         plan.actions += leavers.sorted { $0.username < $1.username }.map { .disable($0) }
     }
 
-    /// Whether the user is no longer in the group that gave the user's policy, and in no earlier one.
-    /// A group of the directory may have been deleted or renamed, or is hidden from the account. If
-    /// the settings have another policy for the same group by now, nothing is lost.
+    /// Whether the user is no longer in the group that gave the user's policy, and in no earlier
+    /// one. A group of the directory may have been deleted or renamed, or is hidden from the
+    /// account. If the settings have another policy for the same group by now, nothing is lost.
     private func losesPolicy(_ user: DirectoryUser, _ record: DirectoryRecord) -> Bool {
         guard let before = user.policy else { return false }
         guard let after = record.policy else { return true }

@@ -11,7 +11,8 @@ public enum NoticeLimits {
     public static let text = 1000
     /// The most notices of one user that no phone has fetched yet.
     public static let unread = 50
-    /// The most notices of one user, fetched or not. A list has all of them, and each is checked for it.
+    /// The most notices of one user, fetched or not. A list has all of them, and each is checked
+    /// for it.
     public static let stored = 200
 }
 

@@ -59,7 +59,8 @@ extension Tool {
 }
 
 extension Accounts.User {
-    /// Throws if the user has left the directory. Then the user gets no factor, and no unlock helps.
+    /// Throws if the user has left the directory. Then the user gets no factor, and no unlock
+    /// helps.
     func requireEnabled() throws(Failure) {
         guard state == .disabled else { return }
         throw Failure(

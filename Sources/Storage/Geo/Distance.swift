@@ -18,8 +18,9 @@ extension PlaceFinder {
     /// The radius of an address without a radius in the database: that of a large country.
     static let usualRadius = 1000.0
 
-    /// The valid radii. The longest one is half the circumference of the Earth at the equator. A number
-    /// outside is a fault of the file, and a distance that follows from it may not fit into an `Int`.
+    /// The valid radii. The longest one is half the circumference of the Earth at the equator. A
+    /// number outside is a fault of the file, and a distance that follows from it may not fit into
+    /// an `Int`.
     static let radii = 0.0...20_038
 
     private static let radiusOfTheEarth = 6371.0

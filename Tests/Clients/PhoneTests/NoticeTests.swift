@@ -122,7 +122,8 @@ import World
         #expect(try relay.count("SELECT count(*) FROM audit WHERE event = 'notice.read'") == 2)
     }
 
-    /// After a reload, the relay signs with the new certificate, also for connections with the old one.
+    /// After a reload, the relay signs with the new certificate, also for connections with the old
+    /// one.
     @Test(arguments: [Responder.Identity.certificate, .dpop])
     func noticeIsReadAfterTheRelaysCertificateChanged(identity: Responder.Identity) async throws {
         let relay = try await RunningRelay.start()

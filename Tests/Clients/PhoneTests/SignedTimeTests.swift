@@ -155,8 +155,8 @@ import World
         #expect(relay.asked.map(\.path) == ["/time"])
     }
 
-    /// The signed time comes over a connection whose dates were not checked. The `date` comes over one
-    /// whose dates were checked, and limits it.
+    /// The signed time comes over a connection whose dates were not checked. The `date` comes over
+    /// one whose dates were checked, and limits it.
     @Test(arguments: [0, -12]) func signedTimeMustFitTheDateOfTheAnswer(hours: Int64) async throws {
         let relay = try FakeRelay()
         let issued = SystemTime().now() - .seconds(13 * 3600)

@@ -25,7 +25,8 @@ import World
             "\(mail.text)")
     }
 
-    /// Waits until `count` mails with this subject have arrived, besides others, and returns the last.
+    /// Waits until `count` mails with this subject have arrived, besides others, and returns the
+    /// last.
     private func mail(_ subject: String, _ count: Int, at server: AioSMTPServer) async throws -> DeliveredMail {
         var mails = try await DeliveredMail.inMaildir(server.maildir, count)
         while mails.filter({ $0.subject == subject }).count < count {

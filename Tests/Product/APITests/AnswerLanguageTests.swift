@@ -116,7 +116,8 @@ struct AnswerLanguageTests {
         #expect(messages.count > 20, "\(messages)")
     }
 
-    /// The work on a field is limited: a value of more than 256 bytes is ignored, also if it is spread over fields.
+    /// The work on a field is limited: a value of more than 256 bytes is ignored, also if it is
+    /// spread over fields.
     @Test func longLanguagesAreIgnored() {
         func language(_ values: String...) -> TextLanguage {
             AcceptLanguage.textLanguage(Fields(values.map { Fields.Field("accept-language", $0) }))

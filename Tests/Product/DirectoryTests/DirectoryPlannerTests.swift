@@ -222,8 +222,8 @@ import Testing
         #expect(plan.losses == 10 && plan.lostPolicies == 10 && plan.exceeds(percent: 20))
     }
 
-    /// The first group of the settings decides, so a later one may be weaker. `former` is the policy
-    /// of a group before its settings changed.
+    /// The first group of the settings decides, so a later one may be weaker. `former` is the
+    /// policy of a group before its settings changed.
     @Test(
         arguments: [
             ("admins", "staff", true), ("staff", nil, true), ("former", nil, true), ("staff", "admins", false),

@@ -200,7 +200,8 @@ import World
         #expect(try scene.rig.count("SELECT count(*) FROM operation_secret") == 0)
     }
 
-    /// The person confirms the address of the registration, and then scans the code that came to it.
+    /// The person confirms the address of the registration, and then scans the code that came to
+    /// it.
     @Test(arguments: StoreKind.all) func confirmedAddressKeepsTheCodeMailedToIt(kind: StoreKind) async throws {
         let scene = try await Scene(kind, .letter, ["addresses": "confirmed"])
         var (code, confirmation): (String?, String?)

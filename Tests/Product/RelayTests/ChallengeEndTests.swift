@@ -100,8 +100,8 @@ import World
         #expect(try await person.reported(approval).reason == .expired)
     }
 
-    /// An approval that is refused for the place or the number was judged by the state of the phone and
-    /// its user. If that changed meanwhile, the answer is judged again.
+    /// An approval that is refused for the place or the number was judged by the state of the phone
+    /// and its user. If that changed meanwhile, the answer is judged again.
     @Test(arguments: [Reason.place, .wrongNumber], StoreKind.all)
     func refusedApprovalEndsNothingIfTheJudgedStateChanged(reason: Reason, kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)

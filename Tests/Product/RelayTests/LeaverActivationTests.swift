@@ -37,8 +37,8 @@ import World
         #expect(try rig.count("SELECT count(*) FROM activation") == 1)
     }
 
-    /// While a user is locked, only a code of an operator binds a phone. A leaver's phone is bound by
-    /// no code, even if its operator made it before the user left.
+    /// While a user is locked, only a code of an operator binds a phone. A leaver's phone is bound
+    /// by no code, even if its operator made it before the user left.
     @Test(arguments: StoreKind.all, [UserState.locked, .frozen, .disabled])
     func codeBindsNoPhoneToALeaver(kind: StoreKind, state: UserState) async throws {
         let ada = try await leaver(kind)

@@ -5,8 +5,8 @@ import World
 
 @testable import Relay
 
-/// The language of codes: the person's own choice, or else the language that the website stored for the user, or else
-/// what the browser or phone prefers.
+/// The language of codes: the person's own choice, or else the language that the website stored for
+/// the user, or else what the browser or phone prefers.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct MessageLanguageTests {
     struct Sample: Sendable {
         let stored: String?

@@ -50,7 +50,7 @@ import World
         #expect(try shop.sync("9,new,,,,,", allowsMany: true).counts.disabled == 2)
     }
 
-    /// What remains of the policy may be weaker.
+    /// Users without the policy of their group get that of the website, which may be weaker.
     @Test(arguments: StoreKind.all) func tooManyLostPoliciesAreRefused(kind: StoreKind) async throws {
         let shop = try await SyncedShop(kind, "groups: [{group: admins, policy: {number: 6}}]")
         try shop.sync("1,a,,,,,admins", "2,b,,,,,admins", "3,c,,,,,admins")
@@ -174,7 +174,8 @@ import World
         ).isOurs
     }
 
-    /// A relay that asks too early may never ask again, because its settings have no source any more.
+    /// A relay that asks too early may never ask again, because its settings have no source any
+    /// more.
     @Test(arguments: StoreKind.all) func relayThatIsNotDueKeepsNoLease(kind: StoreKind) async throws {
         let shop = try await SyncedShop(kind)
         let store = shop.rig.store

@@ -105,7 +105,8 @@ import World
         #expect(try shop.forged().isEmpty)
     }
 
-    /// SQL without the key can disable a user, because that takes rights away. No lock may end by it.
+    /// SQL without the key can disable a user, because that takes rights away. No lock may end by
+    /// it.
     @Test(arguments: StoreKind.all) func lockOutlastsDisablingBySQL(kind: StoreKind) async throws {
         let shop = try await SyncedShop(kind)
         try shop.sync("1,ada,,,,,", "2,bob,,,,,")

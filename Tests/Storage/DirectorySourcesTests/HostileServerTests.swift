@@ -64,8 +64,8 @@ import World
 
     // MARK: The limit for all of it
 
-    /// A byte now and then is an answer for libldap and for the socket, whose limits begin again. It
-    /// comes before the handshake has ended, or within a message.
+    /// A byte now and then is an answer for libldap and for the socket, whose limits begin again.
+    /// It comes before the handshake has ended, or within a message.
     @Test(arguments: ["handshake", "dripping"]) func serverThatSendsByteByByteIsLeft(fault: String) async throws {
         var limits = LDAPLimits()
         limits.total = .seconds(2)

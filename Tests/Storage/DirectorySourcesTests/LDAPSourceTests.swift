@@ -96,20 +96,8 @@ import World
     @Test func groupsAreComparedByTheServer() async throws {
         let slapd = try await Slapd()
         for name in ["ada", "bob", "carl"] { try await slapd.add(name) }
-        try await slapd.apply(
-            """
-            dn: cn=admins,\(Slapd.suffix)
-            objectClass: groupOfNames
-            cn: admins
-            member: uid=ada,\(Slapd.people)
-
-            dn: cn=staff \\28all\\29,\(Slapd.suffix)
-            objectClass: groupOfNames
-            cn: staff (all)
-            member: uid=ada,\(Slapd.people)
-            member: uid=bob,\(Slapd.people)
-
-            """)
+        try await slapd.addGroup("admins", ["ada"])
+        try await slapd.addGroup("staff \\28all\\29", ["ada", "bob"])
         // The server ignores case and blanks of a DN, and escapes within it.
         let groups = [
             LDAPSource.Group(filter: LDAPSource.Group.members(of: "CN=Admins, dc=example,dc=org"), policy: "admins"),

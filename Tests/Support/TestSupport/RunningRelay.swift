@@ -128,8 +128,8 @@ public final class RunningRelay: Sendable {
     /// Sends a signal that does not end the relay, such as SIGHUP.
     public func signal(_ number: Int32) { child.signal(number) }
 
-    /// Writes a new certificate and key of the server, by the same authority. SIGHUP makes the relay
-    /// read them.
+    /// Writes a new certificate and key of the server, by the same authority. SIGHUP makes the
+    /// relay read them.
     @discardableResult public func renewCertificate() throws -> Certificate {
         let authority = try CertificateAuthority(
             certificatePEM: try TextFile.bytes(file("ca.pem")), keyPEM: Secret(try TextFile.bytes(file("ca.key"))))

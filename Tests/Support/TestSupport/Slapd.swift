@@ -108,6 +108,15 @@ public final class Slapd: Sendable {
         try await apply(lines.joined(separator: "\n") + "\n")
     }
 
+    /// Adds a group of people.
+    ///
+    /// - Parameter cn: the name, with the escapes of a DN.
+    public func addGroup(_ cn: String, _ uids: [String]) async throws {
+        let lines = ["dn: cn=\(cn),\(Self.suffix)", "objectClass: groupOfNames"]
+        let members = uids.map { "member: uid=\($0),\(Self.people)" }
+        try await apply((lines + members).joined(separator: "\n") + "\n")
+    }
+
     public func delete(_ uid: String) async throws {
         try await apply("dn: uid=\(uid),\(Self.people)\nchangetype: delete\n")
     }

@@ -49,8 +49,8 @@ import World
         return try #require(mail.text.codeOfAMail, sourceLocation: location)
     }
 
-    /// The website's language for the user, the browser's languages, the person's own choice, and the expected
-    /// language of the mail.
+    /// The website's language for the user, the browser's languages, the person's own choice, and
+    /// the expected language of the mail.
     private static let people: [(name: String, language: String?, browser: String?, own: String?, words: Words)] = [
         ("bob.german", "de", nil, nil, .german), ("ann.austrian", "de-AT, de;q=0.8, en;q=0.5", nil, nil, .german),
         ("eve.british", "en-GB", "de", nil, .english), ("luc.french", "fr-FR, en;q=0.7, de;q=0.3", nil, nil, .english),

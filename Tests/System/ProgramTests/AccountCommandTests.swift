@@ -194,7 +194,8 @@ import World
         #expect(again.status == 401, "\(again)")
     }
 
-    /// No command that leads to a phone helps a leaver: the way back is the directory, or `user enable`.
+    /// No command that leads to a phone helps a leaver: the way back is the directory, or `user
+    /// enable`.
     @Test(arguments: stores) func leaverGetsNoActivation(_ kind: StoreKind) async throws {
         let fixture = try await Fixture(kind)
         _ = try await fixture.registered("ada")

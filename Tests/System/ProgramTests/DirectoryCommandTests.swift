@@ -126,15 +126,7 @@ struct DirectoryCommandTests {
     @Test func membersOfGroupsAreCounted() async throws {
         let slapd = try await Slapd()
         for name in ["ada", "bob", "carl"] { try await slapd.add(name) }
-        try await slapd.apply(
-            """
-            dn: cn=admins,\(Slapd.suffix)
-            objectClass: groupOfNames
-            cn: admins
-            member: uid=ada,\(Slapd.people)
-            member: uid=bob,\(Slapd.people)
-
-            """)
+        try await slapd.addGroup("admins", ["ada", "bob"])
         let staff = try await Staff(
             slapd,
             """

@@ -72,8 +72,8 @@ import Testing
         #expect(found.first?.object?["table"] == "device" && found.first?.object?["key"]?.string == phone.device)
     }
 
-    /// A restored row of a user would take back a later change: a checked identity, or a lock that an
-    /// operator took over.
+    /// A restored row of a user would take back a later change: a checked identity, or a lock that
+    /// an operator took over.
     @Test(arguments: [
         ["user", "confirm-identity", "ada", "--by", "Ben", "--document", "passport"], ["user", "lock", "ada"],
     ])

@@ -30,8 +30,8 @@ public struct AndroidApp: Sendable, Equatable {
 ///   machines have no key description, and programs own them; their certificates have no mark.
 ///
 /// Some phones left the factory with an authority that lacks the marks. So they may be missing if
-/// the name of every authority on the path has a serial number, as those of a factory do. An app can
-/// give its key such a name, but not without a description. A virtual machine cannot choose it.
+/// the name of every authority on the path has a serial number, as those of a factory do. An app
+/// can give its key such a name, but not without a description. A virtual machine cannot choose it.
 ///
 /// Tests: `AndroidAttestationTests`.
 public enum AndroidAttestation {

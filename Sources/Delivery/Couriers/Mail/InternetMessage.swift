@@ -60,7 +60,8 @@ struct InternetMessage: Sendable {
     }
 
     /// The delimiter of the parts, which cannot occur in a part: base64 has no underscore, and in
-    /// quoted-printable an equals sign is followed by two hexadecimal digits or the end of the line.
+    /// quoted-printable an equals sign is followed by two hexadecimal digits or the end of the
+    /// line.
     private static let boundary = "=_twoefay_part"
 
     private static func lines(_ lines: [String]) -> [UInt8] { Array(lines.map { $0 + "\r\n" }.joined().utf8) }

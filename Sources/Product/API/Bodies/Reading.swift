@@ -28,12 +28,12 @@ extension Form {
         return object
     }
 
-    /// The custom header fields: those of the original form, and that of a request without a body. A
-    /// form reads only those that are parameters of its own.
+    /// The custom header fields: those of the original form, and that of a request without a body.
+    /// A form reads only those that are parameters of its own.
     private static let headerFields = ["token", "username", Parameters.nonce.name]
 
-    /// Adopts a custom header field. It counts if the body has no value, and must not contradict the
-    /// body or path.
+    /// Adopts a custom header field. It counts if the body has no value, and must not contradict
+    /// the body or path.
     private func adopt(
         _ name: String, _ values: [String], pathParameters: [String: String], into object: inout JSONObject,
         _ faults: inout [FieldFault]

@@ -65,7 +65,7 @@ struct Problem: Error, Sendable {
     }
 
     let code: Code
-    /// What happened, and what the caller can do; nil if the faults say it.
+    /// Describes the problem, and tells the caller how to go on. It is nil if the faults do so.
     let detail: LocalizedText?
     var faults: [FieldFault] = []
     /// The value of `Retry-After`, in whole seconds.

@@ -3,8 +3,8 @@ import World
 
 /// The store port of notices (verb Notify).
 public protocol NoticeStore: Sendable {
-    /// Stores a notice for a user. Returns false if the user has too many that no phone has fetched, or
-    /// too many in all.
+    /// Stores a notice for a user. Returns false if the user has too many that no phone has
+    /// fetched, or too many in all.
     func leave(_ notice: NewNotice, as operation: Operation) async throws(StoreFailure) -> Bool
     /// Deletes a notice. Returns false if the user has no such notice of this author.
     func withdraw(_ withdrawal: NoticeWithdrawal, as operation: Operation) async throws(StoreFailure) -> Bool

@@ -60,8 +60,8 @@ extension Daemon {
             }
             catalog.replace(materials.wording)
             certificates.replace(materials.certificates)
-            // The phone checks a statement by the certificate of its connection, so both change together.
-            // A connection that is open keeps the old one; its phone then opens another.
+            // The phone checks a statement by the certificate of its connection, so both change
+            // together. A connection that is open keeps the old one; its phone then opens another.
             relay.replace(materials.statements)
             for server in servers { await server.loop.perform { server.value.replace(tls: tls) } }
             if isLeft {

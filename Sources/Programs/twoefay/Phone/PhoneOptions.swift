@@ -34,8 +34,8 @@ enum PhoneOptions {
         return place
     }
 
-    /// The language of this process, by the variables that POSIX names, as a language tag; nil for the
-    /// language of programs.
+    /// The language of this process, by the variables that POSIX names, as a language tag; nil for
+    /// the language of programs.
     static let language: String? = {
         let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { Keyring.variable($0) }.first ?? "C"
         let name = locale.prefix { $0 != "." && $0 != "@" }

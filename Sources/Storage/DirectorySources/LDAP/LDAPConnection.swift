@@ -8,9 +8,9 @@ import World
 ///
 /// libldap blocks, so a connection belongs to one thread that is no loop. Each wait has a limit:
 /// libldap's own for connecting, handshakes and results, and the socket's for a peer that stops in
-/// the middle of a message. All of them together have one, too, which a watchdog keeps. Every option
-/// is set here, because libldap would otherwise take it from `ldap.conf` or from the environment.
-/// Referrals are not followed: the password would go to a server that an answer chose.
+/// the middle of a message. All of them together have one, too, which a watchdog keeps. Every
+/// option is set here, because libldap would otherwise take it from `ldap.conf` or from the
+/// environment. Referrals are not followed: the password would go to a server that an answer chose.
 ///
 /// TLS begins with the first byte, and the certificate is verified before libldap parses a message.
 /// StartTLS parses some earlier, and libldap ends the process for a notice that has no name (in

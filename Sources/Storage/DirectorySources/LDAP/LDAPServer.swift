@@ -36,8 +36,8 @@ public struct LDAPServer: Sendable {
         self.timeout = timeout
     }
 
-    /// Returns the fault of a URL; nil if it is `ldaps://HOST[:PORT]`, or `ldap://HOST[:PORT]` where
-    /// that is permitted. libldap would read more into a URL, such as a base and a filter.
+    /// Returns the fault of a URL; nil if it is `ldaps://HOST[:PORT]`, or `ldap://HOST[:PORT]`
+    /// where that is permitted. libldap would read more into a URL, such as a base and a filter.
     ///
     /// - Parameter isPlain: whether a connection without TLS is permitted.
     public static func fault(of url: String, isPlain: Bool) -> String? {

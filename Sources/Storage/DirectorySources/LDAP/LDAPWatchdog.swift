@@ -4,10 +4,10 @@ import Synchronization
 
 /// The end of a read that takes too long.
 ///
-/// Purpose: libldap's limits and the socket's count the time in which nothing arrives. A server that
-/// sends a byte now and then would keep them waiting for ever, within one call. So a thread waits for
-/// the limit of the whole read, and then shuts the connection down. To libldap, the server has closed
-/// it.
+/// Purpose: libldap's limits and the socket's count the time in which nothing arrives. A server
+/// that sends a byte now and then would keep them waiting for ever, within one call. So a thread
+/// waits for the limit of the whole read, and then shuts the connection down. To libldap, the
+/// server has closed it.
 ///
 /// Invariant: it shuts down the connection of its own read, and no other one. libldap may close its
 /// descriptor at any time, and the next socket of the process then gets the same number. So this

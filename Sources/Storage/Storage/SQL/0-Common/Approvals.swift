@@ -3,9 +3,9 @@ import Relay
 
 /// Statements that use a user's approval, which permits one change once.
 enum Approvals {
-    /// Uses the approval, as part of a change that has marked the user's row. If the approval cannot
-    /// be used, the row loses the mark, and no later statement of the change has an effect. While a
-    /// user is locked, frozen or disabled, no approval is used.
+    /// Uses the approval, as part of a change that has marked the user's row. If the approval
+    /// cannot be used, the row loses the mark, and no later statement of the change has an effect.
+    /// While a user is locked, frozen or disabled, no approval is used.
     static func required(_ approved: Approved, of user: UserID, as operation: Operation) -> [BoundStatement] {
         [
             useApproval(

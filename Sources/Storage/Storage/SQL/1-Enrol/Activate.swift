@@ -124,8 +124,8 @@ extension NewActivation {
 
     fileprivate var blocker: BoundStatement { ActivationMails.blocker(user, at: createdAt, isMailed: mail != nil) }
 
-    /// Inserts the activation for a user whose row this operation has marked. If a required approval
-    /// could not be used, the row has lost the mark.
+    /// Inserts the activation for a user whose row this operation has marked. If a required
+    /// approval could not be used, the row has lost the mark.
     private func insertion(_ operation: Operation) -> BoundStatement {
         insertActivation(
             digest: .blob(digest), now: .timestamp(createdAt), expiresAt: .timestamp(expiresAt),

@@ -5,8 +5,8 @@ import World
 /// The statements for activation codes that the relay mails to users.
 enum ActivationMails {
     /// Writes the outbox entry and the sealed secret of a mail, and makes earlier codes void. The
-    /// statements must follow the insertion of the activation, and all statements that may remove the
-    /// mark of the user's row.
+    /// statements must follow the insertion of the activation, and all statements that may remove
+    /// the mark of the user's row.
     static func written(
         _ mail: ActivationMail, of activation: NewActivation, as operation: Operation
     ) -> [BoundStatement] {
@@ -38,8 +38,8 @@ enum ActivationMails {
 
     private static let dropEarlierSecrets = Statement(secretsDropped("AND o.id <> :entry", when: Guards.userMarked))
 
-    /// A statement that deletes the secrets of the user's mails. It must precede the deletion of their
-    /// outbox entries.
+    /// A statement that deletes the secrets of the user's mails. It must precede the deletion of
+    /// their outbox entries.
     static func secretsDropped(_ condition: String = "", when isChanging: String) -> String {
         """
         DELETE /*M! s */ FROM operation_secret

@@ -8,8 +8,8 @@ enum RecoveryRows {
     /// Writes the new codes, for a user whose row this operation has marked, and deletes those of
     /// the sets that the new factor replaces. The statements must follow those of the factor.
     ///
-    /// A set that counts at once also replaces one that waits to be typed back. Otherwise that older
-    /// set could replace it later. The wrong codes stay counted for the user.
+    /// A set that counts at once also replaces one that waits to be typed back. Otherwise that
+    /// older set could replace it later. The wrong codes stay counted for the user.
     static func replaced(_ enrolling: FactorEnrolment, as operation: Operation) -> [BoundStatement] {
         guard !enrolling.codes.isEmpty else { return [] }
         let user = SQLValue.id(enrolling.factor.user)
@@ -52,8 +52,8 @@ enum RecoveryRows {
     }
 
     /// Activates the user by an unused recovery code of the active set `factor`, unless an operator
-    /// has locked the user or codes are locked. The script must rely on the rows of the code and the
-    /// set.
+    /// has locked the user or codes are locked. The script must rely on the rows of the code and
+    /// the set.
     ///
     /// - Parameter failures: the user's failure count as it was read.
     static func activate(

@@ -69,8 +69,8 @@ extension DirectoryRuns {
         "UPDATE directory_sync SET run = :run, started_at = :now, ended_at = NULL WHERE name = :source")
 
     /// Begins a sync by a relay if none has begun since `before`, and if no other live relay holds
-    /// the lease. If it is not due, the relay holds no lease afterwards, so that whichever relay asks
-    /// first has the next turn.
+    /// the lease. If it is not due, the relay holds no lease afterwards, so that whichever relay
+    /// asks first has the next turn.
     public static func beginIfDue(
         _ source: String, _ run: OperationID, by relay: RelayID, before: Timestamp, at now: Timestamp
     ) -> Query<Turn> {

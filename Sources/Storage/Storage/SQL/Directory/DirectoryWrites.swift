@@ -144,10 +144,10 @@ private let unmarkTaken = Statement(
 
 private let otherUser = "EXISTS (SELECT 1 FROM user o WHERE o.website_id = user.website_id AND o.id <> user.id AND"
 
-/// Writes the mapped values. Another user may get one of them at the same time. In that case nothing
-/// is written. The state before `disabled` returns with the user. Without one, SQL disabled the user,
-/// perhaps to lift a lock, so the user is locked. MariaDB assigns from left to right, so the prior
-/// state is removed after it was used.
+/// Writes the mapped values. Another user may get one of them at the same time. In that case
+/// nothing is written. The state before `disabled` returns with the user. Without one, SQL disabled
+/// the user, perhaps to lift a lock, so the user is locked. MariaDB assigns from left to right, so
+/// the prior state is removed after it was used.
 private let writeUser = Statement(
     """
     UPDATE /*M! IGNORE */ user SET username = :username, email = CASE :setsMail WHEN 1 THEN :email ELSE email END,

@@ -34,8 +34,8 @@ public enum Identities {
     public static let documentLimit = 256
 
     /// Records the check, and issues an activation code with its mail. The answer is false if the
-    /// user was deleted or has left the directory. It is also false if there is a code and the user is
-    /// not active, because nobody could use the code.
+    /// user was deleted or has left the directory. It is also false if there is a code and the user
+    /// is not active, because nobody could use the code.
     ///
     /// - Parameter activation: nil if the user gets no code now.
     public static func confirm(
