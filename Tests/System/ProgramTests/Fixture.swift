@@ -84,11 +84,24 @@ struct Fixture {
         /// Whether the relay accepts the phone's certificate. The requested challenge does not exist in either
         /// case.
         func isKnown() async throws -> Bool {
-            let answer = try await caller.curl(
-                "POST", "/success", json: #"{"challenge":"\#(String(repeating: "0", count: 32))"}"#)
+            let answer = try await answered(again: 2)
             try #require([401, 404].contains(answer.status), "\(answer)")
             return answer.status == 404
         }
+
+        /// Repeats the request like every client whose connection ends without an answer. Once for each
+        /// suspension and revocation, the relay ends the phone's connections, also a newer one.
+        private func answered(again: Int) async throws -> CurlCaller.Answer {
+            do {
+                return try await caller.curl(
+                    "POST", "/success", json: #"{"challenge":"\#(String(repeating: "0", count: 32))"}"#)
+            } catch let failed as CurlCaller.Failed where again > 0 && Self.connectionEnded.contains(failed.status) {
+                return try await answered(again: again - 1)
+            }
+        }
+
+        /// The exit statuses of curl: an error of HTTP/2, no answer, no more data.
+        private static let connectionEnded: [Int32] = [16, 52, 56]
     }
 
     func bind(_ enrolment: Enrolment) async throws -> Phone {
