@@ -38,8 +38,8 @@ public struct Certificate: Sendable, Hashable {
         self.der = der
         uris = names.filter { $0.type == GEN_URI }.map(\.text)
         dnsNames = names.filter { $0.type == GEN_DNS }.map(\.text)
-        notBefore = try Self.timestamp(X509_get0_notBefore(x509))
-        notAfter = try Self.timestamp(X509_get0_notAfter(x509))
+        notBefore = try Self.timestamp(X509_get0_notBefore(x509), of: what)
+        notAfter = try Self.timestamp(X509_get0_notAfter(x509), of: what)
         serial = Hex.encode(Self.bytes(of: X509_get0_serialNumber(x509)))
         spki = try Self.encoded(what) { i2d_X509_PUBKEY(X509_get_X509_PUBKEY(x509), $0) }
         subject = try Self.encoded(what) { i2d_X509_NAME(X509_get_subject_name(x509), $0) }
@@ -67,6 +67,16 @@ public struct Certificate: Sendable, Hashable {
 
     /// The public key. Throws if it is not a P-256 key.
     public func publicKey() throws(CryptoFailure) -> P256PublicKey { try P256PublicKey(spki: spki) }
+
+    /// Whether a client that connects to this host name or address accepts the certificate. Only the
+    /// alternative names count, as for every client of today.
+    public func isValid(forHost host: String) -> Bool {
+        guard let certificate = try? parsed("reading a certificate") else { return false }
+        defer { ERR_clear_error() }
+        if X509_check_ip_asc(certificate.pointer, host, 0) == 1 { return true }
+        let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
+        return X509_check_host(certificate.pointer, host, host.utf8.count, flags, nil) == 1
+    }
 
     /// The content of each extension with this identifier, such as `1.2.840.113635.100.8.2`, in the
     /// order of the certificate. X.509 allows one; the caller refuses more.
@@ -130,19 +140,19 @@ extension Certificate {
         return [UInt8](UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(string))))
     }
 
-    private static func timestamp(_ time: UnsafePointer<ASN1_TIME>?) throws(CryptoFailure) -> Timestamp {
+    static func timestamp(_ time: UnsafePointer<ASN1_TIME>?, of what: String) throws(CryptoFailure) -> Timestamp {
         let epoch = ASN1_TIME_set(nil, 0)
         defer { ASN1_TIME_free(epoch) }
         var days: Int32 = 0
         var seconds: Int32 = 0
         guard let time, ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else {
-            throw CryptoFailure.drained("reading a certificate's dates")
+            throw CryptoFailure.drained("\(what): its dates")
         }
         return Timestamp(seconds: Int64(days) * 86_400 + Int64(seconds))
     }
 
     /// The output of one of OpenSSL's `i2d` functions.
-    private static func encoded(
+    static func encoded(
         _ what: String, _ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>) -> Int32
     ) throws(CryptoFailure) -> [UInt8] {
         var start: UnsafeMutablePointer<UInt8>?
