@@ -82,9 +82,17 @@ extension P256PublicKey {
         x963(of: jwk).map { SHA256.hash(spkiPrefix + $0) }
     }
 
-    private static func x963(of jwk: JSONValue) -> [UInt8]? {
+    /// Reads a JWK of a key for ECDH. It refuses a private key, and a key for another purpose.
+    public init(agreementJWK jwk: JSONValue) throws(CryptoFailure) {
+        guard let x963 = Self.x963(of: jwk, algorithm: "ECDH-ES", use: "enc") else {
+            throw CryptoFailure("not a public P-256 JWK for ECDH")
+        }
+        try self.init(x963: x963)
+    }
+
+    private static func x963(of jwk: JSONValue, algorithm: JSONValue = "ES256", use: JSONValue = "sig") -> [UInt8]? {
         guard let members = jwk.object, members["kty"] == "EC", members["crv"] == "P-256", members["d"] == nil,
-            [nil, "ES256"].contains(members["alg"]), [nil, "sig"].contains(members["use"]),
+            [nil, algorithm].contains(members["alg"]), [nil, use].contains(members["use"]),
             let x = members["x"]?.string.flatMap({ Base64URL.decode($0) }), x.count == 32,
             let y = members["y"]?.string.flatMap({ Base64URL.decode($0) }), y.count == 32
         else { return nil }

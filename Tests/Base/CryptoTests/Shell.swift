@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// A temporary directory in which a test runs the `openssl` command. It is removed with all its
+/// A temporary directory in which a test runs `openssl` or another program. It is removed with all its
 /// files.
 final class Shell {
     let path: String
@@ -34,7 +34,11 @@ final class Shell {
     @discardableResult
     func openssl(_ arguments: String, making: String...) throws -> (status: Int32, output: String) {
         files.formUnion(making)
-        let pipe = try #require(popen("cd \(path) && openssl \(arguments) 2>&1 </dev/null", "r"))
+        return try run("openssl \(arguments)")
+    }
+
+    func run(_ command: String) throws -> (status: Int32, output: String) {
+        let pipe = try #require(popen("cd \(path) && \(command) 2>&1 </dev/null", "r"))
         let output = contents(of: pipe)
         let status = pclose(pipe)
         return ((status >> 8) & 0xff, String(decoding: output, as: UTF8.self))
