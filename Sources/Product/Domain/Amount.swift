@@ -15,16 +15,21 @@ public struct Amount: Sendable, Equatable {
         guard words.count == 2 else { return nil }
         let parsed = words.map { (number: Self.number($0), currency: Self.currency($0)) }
         guard let number = parsed[0].number ?? parsed[1].number,
-            let currency = parsed[0].currency ?? parsed[1].currency
+            let currency = parsed[0].currency ?? parsed[1].currency,
+            number.decimals != 3 || Self.currenciesInThousandths.contains(currency)
         else { return nil }
         self.text = text
         self.currency = currency
-        (whole, fraction) = number
+        (whole, fraction) = (number.whole, number.fraction)
     }
+
+    /// The currencies whose amounts are written with three decimals. `1.500` of another one is more
+    /// likely fifteen hundred in a country where the point separates thousands.
+    private static let currenciesInThousandths: Set = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"]
 
     /// Parses digits with at most one point and at most six decimals. A thousands separator and a
     /// decimal comma could be confused, so a text with either is not a number.
-    private static func number(_ word: Substring) -> (whole: UInt64, fraction: UInt64)? {
+    private static func number(_ word: Substring) -> (whole: UInt64, fraction: UInt64, decimals: Int)? {
         let parts = word.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard (1...2).contains(parts.count),
             parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy { (0x30...0x39).contains($0) } }), parts[0].count <= 15
@@ -33,7 +38,7 @@ public struct Amount: Sendable, Equatable {
         guard decimals.count <= 6 else { return nil }
         return (
             parts[0].reduce(0) { $0 * 10 + UInt64($1 - 0x30) },
-            (0..<6).reduce(0) { $0 * 10 + ($1 < decimals.count ? UInt64(decimals[$1] - 0x30) : 0) }
+            (0..<6).reduce(0) { $0 * 10 + ($1 < decimals.count ? UInt64(decimals[$1] - 0x30) : 0) }, decimals.count
         )
     }
 

@@ -173,6 +173,14 @@ import World
         #expect(Amount("\(text) EUR") == nil)
     }
 
+    /// In some countries a point separates thousands.
+    @Test func threeDecimalsAreAnAmountOnlyInCurrenciesThatHaveThem() throws {
+        #expect(Amount("1.500 EUR") == nil)
+        #expect(Amount("€ 29.990") == nil)
+        let bound = try #require(Amount("30 KWD"))
+        #expect(try #require(Amount("1.500 KWD")).isBelow(bound))
+    }
+
     /// 20 of one currency are less than 30 of another only by their digits.
     @Test func onlyAmountsInOneCurrencyAreCompared() throws {
         let bound = try #require(Amount("30 EUR"))
