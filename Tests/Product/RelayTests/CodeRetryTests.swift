@@ -82,10 +82,23 @@ import World
         try fixture.give(.totp)
         _ = try await fixture.handIn(CodeLoginFixture.wrong, try await fixture.login())
         let asked = try await fixture.login()
-        #expect(
-            await fixture.outcome(of: CodeLoginFixture.wrong, asked)
-                == .failure(.limited(retryAfter: FailureDelay.pause)))
+        // The second one has the form of none of the user's codes.
+        for code in [CodeLoginFixture.wrong, "12345678"] {
+            #expect(
+                await fixture.outcome(of: code, asked) == .failure(.limited(retryAfter: FailureDelay.pause)), "\(code)")
+        }
         #expect(try await fixture.reported(asked).result == .wait)
+    }
+
+    /// A form that is submitted twice, with a code of a wrong form, sends one code.
+    @Test(arguments: StoreKind.all) func secondCodeOfAWrongFormKeepsTheLogin(kind: StoreKind) async throws {
+        let fixture = try await CodeLoginFixture(kind, policies: ["code-retries": "resend"], hasPhone: false)
+        for factor in [Factor.totp, .sms] { try fixture.give(factor) }
+        let asked = try await fixture.login()
+        for _ in 0..<2 { #expect(try await fixture.handIn("12345678", asked).result == .wait) }
+        await fixture.rig.settled()
+        #expect(fixture.rig.texts.sent.compactMap(\.code) == [CodeLoginFixture.codes[0]])
+        #expect(try await fixture.handIn(CodeLoginFixture.codes[0], asked).factor == .sms)
     }
 
     @Test(arguments: StoreKind.all) func lastGuessEndsItsLoginAndLocksCodes(kind: StoreKind) async throws {

@@ -69,17 +69,17 @@ extension Relay {
         }
         let suspects = policy.factors.compactMap { kind in open.factors.first { $0.kind == kind } }
             .filter { $0.isSuspect(code, isRecovery: recovery != nil, open) }
+        if let wait = open.lockout.pause(at: now) {
+            metrics.reached(.guess)
+            recordCode(.early, row, website, suspects)
+            throw .limited(retryAfter: wait)
+        }
         guard !suspects.isEmpty else {
             // The code has the form of none of the user's codes. It fails like a wrong code, so the
             // answer does not reveal their form, but it does not count.
             guard try await failed(row, policy, open, at: now, as: operation) else { return false }
             recordCode(.void, row, website, suspects)
             return true
-        }
-        if let wait = open.lockout.pause(at: now) {
-            metrics.reached(.guess)
-            recordCode(.early, row, website, suspects)
-            throw .limited(retryAfter: wait)
         }
         var used: (factor: CodeFactor, kind: UsedCode.Kind)?
         // Every factor is compared, so the time does not depend on which one matches.

@@ -44,6 +44,9 @@ extension Relay {
     func failed(
         _ row: ChallengeRow, _ policy: Policy, _ open: OpenCodes, at now: Timestamp, as operation: Operation
     ) async throws(Refusal) -> Bool {
+        // The form of the code is not that of the sent one, so nobody typed it for that. It may be the
+        // same submission a second time.
+        if policy.codeRetries == .resend, !open.sent.isEmpty { return true }
         switch try await retry(after: row, policy, open, at: now) {
         case .keep: return true
         case .end:
