@@ -1,3 +1,4 @@
+import Crypto
 import Domain
 import HTTP
 import JSON
@@ -89,6 +90,17 @@ struct AnswerLanguageTests {
         }
         for fault in DecisionFault.allCases {
             #expect(!fault.message.german.isEmpty && fault.message.german != fault.message.english, "\(fault)")
+        }
+        let kinds: [JSONError.Kind] = [
+            .incomplete, .unexpectedByte(0x41), .unexpectedByte(0x01), .trailingBytes, .tooDeep, .tooManyMembers,
+            .duplicateName("a"), .controlCharacter, .invalidEscape, .loneSurrogate, .nonCharacter, .nul, .invalidUTF8,
+            .invalidNumber, .numberOutOfRange,
+        ]
+        let json = kinds.map { JSONError(offset: 7, kind: $0) }
+        let headers: [JWSError.HeaderFault] = [.json(json[0]), .notAnObject, .notUnderstood("crit")]
+        let jws: [JWSError] = [.tooLong, .malformed, .algorithm, .signatureLength] + headers.map { .header($0) }
+        for text in json.map(\.text) + jws.map(\.text) {
+            #expect(!text.german.isEmpty && text.german != text.english, "\(text)")
         }
     }
 

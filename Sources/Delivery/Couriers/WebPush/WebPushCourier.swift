@@ -26,11 +26,10 @@ public final class WebPushCourier: PushCourier {
         do throws(PushSubscription.Fault) {
             let endpoint = try PushSubscription(token: pushToken).endpoint
             // An address is checked here; a name is checked at every send, after it was resolved.
-            return sender.addresses.refusal(of: endpoint.host).map { reason in
-                LocalizedText(
-                    "has an endpoint at an address that is \(reason)",
-                    de: "hat einen Endpunkt an einer Adresse, die nicht erlaubt ist: \(reason)")
-            }
+            guard sender.addresses.refusal(of: endpoint.host) != nil else { return nil }
+            return LocalizedText(
+                "has an endpoint at \(endpoint.host), an address that the relay may not call",
+                de: "hat einen Endpunkt bei \(endpoint.host), einer Adresse, die das Relay nicht aufrufen darf")
         } catch {
             // On other platforms, a token that is not a subscription is no fault.
             return platform == .web ? error.text : nil

@@ -149,7 +149,7 @@ extension BuiltIn {
         msgctxt "mail.user.frozen.text"
         msgid "A login was reported as not yours."
         msgstr ""
-        "Für Ihr Konto bei {website} wurde eine Anmeldung gemeldet, die nicht von Ihnen stammt. Seitdem ist keine Anmeldung mit Ihrem zweiten Faktor mehr möglich.\n"
+        "Eine Anmeldung bei Ihrem Konto bei {website} wurde als nicht von Ihnen gemeldet. Seitdem ist keine Anmeldung mit Ihrem zweiten Faktor mehr möglich.\n"
         "\n"
         "Zeitpunkt: {time}\n"
         "\n"

@@ -43,7 +43,7 @@ struct Problem: Error, Sendable {
             case .unauthenticated: LocalizedText("Not authenticated", de: "Nicht authentifiziert")
             case .forbidden: LocalizedText("Not allowed", de: "Nicht erlaubt")
             case .approvalRequired:
-                LocalizedText("The user must approve first", de: "Der Benutzer muss zuerst zustimmen")
+                LocalizedText("The user must approve first", de: "Der Benutzer muss zuerst bestätigen")
             case .codesLocked: LocalizedText("Codes are locked", de: "Codes sind gesperrt")
             case .notFound: LocalizedText("Not found", de: "Nicht gefunden")
             case .methodNotAllowed: LocalizedText("Method not allowed", de: "Methode nicht erlaubt")

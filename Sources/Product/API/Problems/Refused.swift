@@ -25,8 +25,8 @@ extension Problem {
                 LocalizedText(
                     "Too many codes were wrong. The relay accepts no code until the user approves that on a phone "
                         + "(POST /user/…/unlock) or an operator unlocks the codes (twoefay user unlock)",
-                    de: "Zu viele Codes waren falsch. Das Relay nimmt erst wieder Codes an, wenn der Benutzer dem auf "
-                        + "einem Telefon zustimmt (POST /user/…/unlock) oder der Betreiber die Codes entsperrt (twoefay "
+                    de: "Zu viele Codes waren falsch. Das Relay nimmt erst wieder Codes an, wenn der Benutzer das auf "
+                        + "einem Telefon bestätigt (POST /user/…/unlock) oder der Betreiber die Codes entsperrt (twoefay "
                         + "user unlock)"))
         case .notFound: self = .notFound
         case .invalid(let faults): self = .invalid(faults)

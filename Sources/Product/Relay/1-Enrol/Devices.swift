@@ -107,7 +107,8 @@ extension Relay {
                 throw .stopped("device resume \(device.text)")
             }
             let state = now.view.state.rawValue
-            throw .conflict([FieldFault("device", .state, LocalizedText("is \(state)", de: "ist \(state)"))])
+            let text = LocalizedText("is \(state)", de: "hat den Zustand \(state)")
+            throw .conflict([FieldFault("device", .state, text)])
         }
         return try await self.owned(device, username, website).view
     }

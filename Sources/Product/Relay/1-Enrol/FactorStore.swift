@@ -248,8 +248,8 @@ extension Relay {
         return .forbidden(
             LocalizedText(
                 "The user is \(state.rawValue) and cannot get a factor: unlock the user first, POST /user/…/unlock",
-                de: "Der Benutzer ist \(state.rawValue) und kann keinen Faktor erhalten: Entsperren Sie ihn zuerst, "
-                    + "POST /user/…/unlock"))
+                de: "Der Benutzer kann in seinem Zustand (\(state.rawValue)) keinen Faktor erhalten: Entsperren Sie "
+                    + "ihn zuerst, POST /user/…/unlock"))
     }
 }
 

@@ -213,7 +213,7 @@ extension Relay {
                     "factor", .state,
                     LocalizedText(
                         "must be another one: the user has no \(factor.rawValue) that works now",
-                        de: "muss ein anderer sein: Der Benutzer hat kein \(factor.rawValue), das jetzt funktioniert"))
+                        de: "muss ein anderer sein: Der Faktor \(factor.rawValue) des Benutzers ist jetzt unbrauchbar"))
             ])
         case .limited(let moment):
             metrics.reached(.sending)

@@ -71,9 +71,9 @@ const german = {
   "answer verified": "Die Anmeldung hat begonnen.", "answer pending": "Diese Anfrage ist offen.", "answer activation": "Ein Code für ein Telefon, zehn Minuten gültig.",
   "answer codes": "Zehn Codes, nur einmal angezeigt.", "answer secret": "Das Geheimnis, als QR-Code.", "answer confirmed": "Die App ist ab jetzt aktiv.",
   "answer send": "Der Code wird gesendet.", "answer verified phone": "Das Telefon ist hinzugefügt und hat ein Zertifikat.",
-  "answer wait phone": "Zuerst muss ein anderes Telefon dieses Benutzers zustimmen.",
+  "answer wait phone": "Zuerst muss ein anderes Telefon dieses Benutzers bestätigen.",
   "answer success phone": "Empfangen und weitergegeben.", "answer failure phone": "Empfangen und weitergegeben.", "answer done": "Erledigt.",
-  "refused approval_required": "Zuerst muss das Telefon zustimmen.", "refused limited": "Zu viele Anfragen: kurz warten.",
+  "refused approval_required": "Zuerst muss das Telefon bestätigen.", "refused limited": "Zu viele Anfragen: kurz warten.",
   "refused frozen": "Das Konto ist nach einer Betrugsmeldung gesperrt.", "refused": "Abgelehnt.",
 };
 
