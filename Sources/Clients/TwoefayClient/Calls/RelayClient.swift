@@ -69,10 +69,14 @@ public struct RelayClient: Sendable {
     public func speaking(to accepted: String?, chosen: String? = nil) -> RelayClient {
         var client = self
         client.languages = [:]
-        client.languages["accept-language"] = accepted
-        client.languages["accept-user-language"] = chosen
+        client.languages["accept-language"] = Self.withinLimit(accepted)
+        client.languages["accept-user-language"] = Self.withinLimit(chosen)
         return client
     }
+
+    /// The field, unless the relay would ignore it. A visitor can send a long one, and the relay
+    /// charges its bytes to the website's connection.
+    private static func withinLimit(_ field: String?) -> String? { field.flatMap { $0.utf8.count <= 256 ? $0 : nil } }
 
     /// Makes a call for which this library has no function.
     ///
