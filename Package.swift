@@ -133,7 +133,7 @@ let network = layer(
 /// The rules, verbs and routes of Twoefay, without a socket, SQL or C.
 let product = layer(
     "Product",
-    module("Domain", ["Bytes", "Crypto", "GSM", "JSON", "World"]),
+    module("Domain", ["Bytes", "Crypto", "GSM", "JSON", "Templates", "World"]),
     module(
         "Relay",
         [

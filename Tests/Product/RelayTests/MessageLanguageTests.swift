@@ -5,8 +5,8 @@ import World
 
 @testable import Relay
 
-/// The language of codes: the person's own choice, or else the language that the website stored for
-/// the user, or else what the browser or phone prefers.
+/// The languages of codes: the person's own choice, then the language that the website stored for
+/// the user, then what the browser or phone prefers.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct MessageLanguageTests {
     struct Sample: Sendable {
         let stored: String?
@@ -16,9 +16,11 @@ import World
 
     static let samples = [
         Sample(stored: nil, requested: .none, language: nil),
-        Sample(stored: nil, requested: RequestedLanguages(accepted: "de-AT, en;q=0.5"), language: "de-AT, en;q=0.5"),
-        Sample(stored: "en", requested: RequestedLanguages(accepted: "de"), language: "en"),
-        Sample(stored: "en", requested: RequestedLanguages(chosen: "de", accepted: "fr"), language: "de"),
+        Sample(stored: nil, requested: RequestedLanguages(accepted: "en;q=0.5, de-AT"), language: "de-at,de,en"),
+        Sample(stored: "en", requested: RequestedLanguages(accepted: "de"), language: "en,de"),
+        Sample(stored: "en", requested: RequestedLanguages(chosen: "de", accepted: "fr"), language: "de,en,fr"),
+        // A choice that names no language leaves the others as they are.
+        Sample(stored: "de", requested: RequestedLanguages(chosen: "*", accepted: "de;q=0"), language: "de"),
     ]
 
     private static let address = "ada@example.com"
@@ -58,6 +60,38 @@ import World
             languages: sample.requested)
         guard case .waiting = waiting else { throw RigFailure("\(waiting)") }
         #expect(await rig.mails.next().language == sample.language)
+    }
+
+    /// Somebody else may have caused the event, so the language of the request counts only if the
+    /// website has stored none.
+    @Test(arguments: StoreKind.all, [nil, "en"])
+    func accountMailIsInTheStoredLanguageOrThatOfTheRequest(kind: StoreKind, stored: String?) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.shop("shop")
+        let (token, activation) = try await rig.on { relay in
+            try await relay.register(
+                Registration(username: "ada", email: Self.address, phone: nil, displayName: nil, language: stored),
+                by: shop, as: relay.operations.new())
+        }
+        _ = try await rig.bind(
+            try TestPhone(pushToken: "first"), user: token, code: try activation.code, website: shop.name,
+            languages: RequestedLanguages(chosen: "de"))
+        var mail = await rig.mails.next()
+        while case .code = mail.content { mail = await rig.mails.next() }
+        guard case .announcement(.deviceBound, _, _) = mail.content else { throw RigFailure("\(mail)") }
+        #expect(mail.language == stored ?? "de")
+    }
+
+    /// A phone that is to be bound has not proved whose it is.
+    @Test func languagesWithoutProofComeAfterTheStoredOne() {
+        let requested = RequestedLanguages(chosen: "fr", accepted: "de")
+        #expect(requested.message(stored: "en") == "fr,en,de")
+        #expect(requested.unproved.message(stored: "en") == "en,fr")
+        #expect(requested.unproved.message(stored: nil) == "fr")
+        #expect(RequestedLanguages(accepted: "de").unproved.message(stored: nil) == "de")
+        let many = (0..<16).map { "aaaaaaaa-aaaaaa\(Character(UnicodeScalar(UInt8(97 + $0))))" }
+        let longest = RequestedLanguages(chosen: many.joined(separator: ",")).message(stored: "de")
+        #expect(longest?.utf8.count ?? 0 <= 256 && longest?.hasPrefix(many[0]) == true, "the store has 256 bytes")
     }
 
     /// The new language of a user counts for the code that the same request sends.

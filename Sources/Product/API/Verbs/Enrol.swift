@@ -110,7 +110,7 @@ enum Enrol {
             activationCode: try call.required(P.activationCode), proof: try call.required(P.proof),
             binding: call[P.binding], name: call[P.deviceName], platform: call[P.platform] ?? .other,
             environment: call[P.environment] ?? .production)
-        request.languages = call.operation.languages
+        request.languages = call.operation.languages.unproved
         let binding = try await call.relay.bind(request, from: call.remote)
         return .answer(APIResponse(200, binding.json))
     }

@@ -98,7 +98,7 @@ extension Relay {
             languages = request.languages
             website = try relay.website(enrolment.website)
             digest = ActivationCode(text: request.activationCode).digest
-            binding = relay.operations.fixed("bind", digest + key.spkiThumbprint)
+            binding = relay.operations.fixed("bind", digest + key.spkiThumbprint).speaking(request.languages)
             // The same key of the same user is always the same phone, however often it is bound.
             let phone = relay.operations.fixed("device", enrolment.user.bytes + key.spkiThumbprint)
             secret = relay.drawSecret()
@@ -301,6 +301,7 @@ extension Relay {
             candidate.secret, for: candidate.use, of: candidate.binding.id, until: now + NewActivation.lifetime)
         let slots = candidate.website.policy.devices
         let operation = operations.fixed("admit", challenge.bytes + admission.device.bytes)
+            .speaking(candidate.languages)
         let outcome = try await withStore("verify") { () async throws(StoreFailure) in
             try await store.admit(admission, slots: slots, secret: secret, as: operation)
         }

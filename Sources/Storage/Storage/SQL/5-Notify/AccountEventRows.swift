@@ -27,7 +27,8 @@ enum AccountEventRows {
             notifyUser(
                 entry: .id(id(of: announcement, "mail", operation)), event: .word(announcement),
                 device: .id(device), now: .timestamp(now), expiresAt: .timestamp(now + life), user: .id(user),
-                operation: audited, auditEvent: .text(event)),
+                operation: audited, auditEvent: .text(event),
+                language: .text(operation.languages.message(stored: nil))),
         ]
     }
 
@@ -44,12 +45,14 @@ enum AccountEventRows {
         """)
 
     /// Notifies the user. The address is looked up when the mail is sent, because the user may have
-    /// another one by then.
+    /// another one by then. The languages of the request count only if the website has stored none:
+    /// somebody else may have caused the event.
     private static let notifyUser = Statement(
         into: .outbox, once: true,
         """
-        INSERT INTO outbox (id, kind, event, device_id, user_id, created_at, expires_at, due_at, attempts)
-        SELECT :entry, 'mail', :event, :device, u.id, :now, :expiresAt, :now, 0 FROM user u
+        INSERT INTO outbox (id, kind, event, device_id, user_id, language, created_at, expires_at, due_at, attempts)
+        SELECT :entry, 'mail', :event, :device, u.id, CASE WHEN u.language IS NULL THEN :language END, :now,
+        :expiresAt, :now, 0 FROM user u
         WHERE u.id = :user AND (u.email IS NOT NULL OR EXISTS
         (SELECT 1 FROM factor f WHERE f.user_id = u.id AND f.kind = 'mail' AND f.state = 'active'))
         AND \(isAudited)
