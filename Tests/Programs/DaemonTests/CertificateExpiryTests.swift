@@ -61,6 +61,42 @@ import World
         }
     }
 
+    /// A revocation list that is made anew every week would otherwise be about to end always.
+    @Test func listIsReportedInTheSecondHalfOfItsLife() {
+        func due(_ left: Duration, of life: Duration) -> Int64? {
+            let list = CertificateExpiry(
+                setting: "tls.revoked", path: "/etc/revoked.pem", notAfter: time.now() + left, life: life)
+            var notices = ExpiryNotices()
+            return notices.due([list], at: time.now()).first?.threshold
+        }
+        let day = Duration.seconds(86_400)
+        #expect(due(day * 30, of: day * 60) == 30)
+        #expect(due(day * 30, of: day * 59) == nil)
+        #expect(due(day * 14, of: day * 59) == 14)
+        #expect(due(day * 2, of: day * 7) == nil)
+        #expect(due(day, of: day * 7) == 1)
+        #expect(due(.seconds(60), of: day) == nil)
+        #expect(due(.zero, of: day) == 0)
+    }
+
+    /// An expired list refuses every certificate of its issuer, so the relay must say so.
+    @Test func endedListIsAFault() {
+        let list = CertificateExpiry(
+            setting: "tls.revoked", path: "/etc/revoked.pem", notAfter: time.now() + .seconds(10),
+            life: .seconds(86_400))
+        let registry = Registry()
+        let certificates = Certificates([certificate("tls.ca", lasts: 5), list], time: time, log: log, registry)
+        #expect(certificates.fault == nil)
+        let series = "twoefay_certificate_expires_timestamp_seconds{certificate=\"tls.revoked\"}"
+        #expect(registry.number(series) == Double(time.now().seconds + 10))
+        time.advance(by: .seconds(10))
+        #expect(certificates.fault == "tls.revoked expired at \(list.notAfter.rfc3339)")
+        certificates.look()
+        #expect(sink.drain().contains { $0.contains("level=error event=certificate.expires setting=tls.revoked") })
+        certificates.replace([certificate("tls.ca", lasts: 5)])
+        #expect(certificates.fault == nil)
+    }
+
     @Test func renewedCertificateIsReportedAnew() {
         let registry = Registry()
         let certificates = Certificates([certificate("tls.ca", lasts: 5)], time: time, log: log, registry)

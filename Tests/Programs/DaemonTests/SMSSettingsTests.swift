@@ -159,13 +159,30 @@ private func complaints(_ text: String) -> [String] {
         #expect(said(", url: \"smtp://127.0.0.1\", from: a@e.com").isEmpty)
     }
 
+    /// Each faulty gateway is reported at its own position, whatever is wrong with the others.
+    @Test func everyGatewayIsCheckedAgainstTheOtherSettings() {
+        let gateways = """
+            sms:
+              allow: ["+"]
+              gateways:
+                - {name: a, kind: mail, address: "{number}@e.com"}
+                - {name: b, kind: twilio, account: AC, password_file: p}
+
+            """
+        let said = complaints(gateways)
+        #expect(said.filter { $0.hasPrefix("t.yaml:7:7: gateway a: url is missing") }.count == 1, "\(said)")
+        #expect(said.filter { $0.hasPrefix("t.yaml:7:7: gateway a: from is missing") }.count == 1, "\(said)")
+        #expect(said.filter { $0.hasPrefix("t.yaml:8:7: gateway b: set from or service") }.count == 1, "\(said)")
+        #expect(said.count == 3, "\(said)")
+    }
+
     @Test func allowedPrefixesAreRequired() {
         #expect(
             complaints("sms: {gateways: [\(Self.kannel)]}\n") == [
-                "t.yaml:4:6: sms.allow is missing: name the allowed number prefixes, as in allow: [\"+49\"], or "
+                "t.yaml:4:1: sms.allow is missing: name the allowed number prefixes, as in allow: [\"+49\"], or "
                     + "[\"+\"] for all"
             ])
-        #expect(complaints("sms: {allow: [\"+49\"]}\n") == ["t.yaml:1:1: sms.allow has no effect without sms.gateways"])
+        #expect(complaints("sms: {allow: [\"+49\"]}\n") == ["t.yaml:4:7: sms.allow has no effect without sms.gateways"])
         #expect(complaints("sms: {allow: [\"+\"], gateways: [\(Self.kannel)]}\n").isEmpty)
     }
 

@@ -158,14 +158,20 @@ private func everything() throws -> Settings {
             ("loops: [1]", "t.yaml:4:8: loops must be a single value"),
             ("log: {level: inof}", "t.yaml:4:14: log.level must be one of"),
             ("tls: {key: ''}", "t.yaml:4:12: tls.key must name a file"),
-            ("push: {apns: {key: k, key_id: a, team_id: b}}", "push.apns.key has no effect without push.apns.topic"),
-            ("push: {apns: {topic: t}}", "needs either key, key_id and team_id, or certificate and certificate_key"),
+            (
+                "push: {apns: {key: k, key_id: a, team_id: b}}",
+                "t.yaml:4:15: push.apns.key, key_id, team_id have no effect without push.apns.topic"
+            ),
+            (
+                "push: {apns: {topic: t}}",
+                "t.yaml:4:8: push.apns needs either key, key_id and team_id, or certificate and certificate_key"
+            ),
             ("push: {apns: {topic: t, key: k, key_id: a}}", "needs either key, key_id and team_id"),
             (
                 "push: {apns: {topic: t, certificate: c, certificate_key: k, key: k}}",
                 "needs either key, key_id and team_id"
             ),
-            ("push: {web: {allow: 10.0.0.0/8}}", "push.web.allow has no effect without push.web.key"),
+            ("push: {web: {allow: 10.0.0.0/8}}", "t.yaml:4:14: push.web.allow has no effect without push.web.key"),
             ("push: {web: {key: k, allow: 10.0.0.1/8}}", "push.web.allow must be ranges such as 10.20.0.0/16"),
             ("push: {web: {key: k, allow: ', '}}", "push.web.allow must be one or more ranges"),
             (
@@ -179,8 +185,11 @@ private func everything() throws -> Settings {
             ("metrics: {listen: 'localhost:9464'}", "metrics.listen must be a loopback address"),
             ("metrics: {listen: 9464}", "metrics.listen must be HOST:PORT"),
             ("key_service: /run/keys", "key_service must be unix:PATH, such as unix:/run/twoefay-keys/socket"),
-            ("pkcs11: {key: k}", "pkcs11.key has no effect without key_service: only twoefay-keys uses a token"),
-            ("key_service: unix:k\npkcs11: {module: m}", "pkcs11 needs module, token, key and pin_file"),
+            (
+                "pkcs11: {key: k}",
+                "t.yaml:4:10: pkcs11.key has no effect without key_service: only twoefay-keys uses a token"
+            ),
+            ("key_service: unix:k\npkcs11: {module: m}", "t.yaml:5:1: pkcs11 needs module, token, key and pin_file"),
             ("key_service: 'unix:'", "key_service must be unix:PATH, such as unix:/run/twoefay-keys/socket"),
             (
                 "key_service: unix:/\(String(repeating: "x", count: 107))",
@@ -188,7 +197,7 @@ private func everything() throws -> Settings {
             ),
             ("proxies: 10.0.0.1/8", "t.yaml:4:10: proxies must be ranges such as 10.20.0.0/16"),
             ("proxies: '10.0.0.0/8, ::/0'", "proxies must not contain all addresses"),
-            ("proxies: 0.0.0.0/0", "proxies must not contain all addresses"),
+            ("proxies: 0.0.0.0/0", "t.yaml:4:1: proxies must not contain all addresses"),
             ("proxies: '10.0.0.5, ::ffff:10.0.0.6'", "proxies must contain IPv4 addresses in IPv4 form"),
             ("fax: {url: 'smtp://127.0.0.1'}", "t.yaml:4:1: fax is not a setting; the settings are origin, listen,"),
             ("origin: https://b.example", "t.yaml:4:1: \"origin\" is already set in line 1"),
@@ -198,6 +207,33 @@ private func everything() throws -> Settings {
         let said = complaints(least + line + "\n")
         #expect(said.count == 1)
         #expect(said.first?.contains(message) == true, "\(said)")
+    }
+
+    @Test func keysThatDoNotFitAreAllReported() {
+        let text = """
+            proxies: 0.0.0.0/0
+            push:
+              apns: {topic: t}
+              web: {contact: "mailto:a@b.example"}
+            mail:
+              url: smtp://127.0.0.1
+              username: u
+            webhooks:
+              key: k
+            pkcs11:
+              module: m
+
+            """
+        #expect(
+            complaints(least + text) == [
+                "t.yaml:4:1: proxies must not contain all addresses: a proxy can claim any client address",
+                "t.yaml:6:3: push.apns needs either key, key_id and team_id, or certificate and certificate_key",
+                "t.yaml:7:9: push.web.contact has no effect without push.web.key",
+                "t.yaml:8:1: mail.from is missing, as in mail.from: login@example.com",
+                "t.yaml:8:1: mail.username and mail.password_file must be set together",
+                "t.yaml:11:1: webhooks.certificate and webhooks.key must be set together",
+                "t.yaml:14:3: pkcs11.module has no effect without key_service: only twoefay-keys uses a token",
+            ])
     }
 
     @Test func emptyFileReportsRequiredKeys() {

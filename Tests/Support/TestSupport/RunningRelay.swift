@@ -78,7 +78,9 @@ public final class RunningRelay: Sendable {
         _ kind: StoreKind, in directory: TemporaryDirectory, port: UInt16
     ) async throws -> StorageURL {
         var storage = StorageURL.sqlite(path: directory("relay/twoefay.db"))
-        var arguments = ["init", directory("relay"), "--listen", "127.0.0.1:\(port)"]
+        var arguments = ["init", directory("relay"), "--listen", "127.0.0.1:\(port)", "--host", "localhost"]
+        // Some tests give the relay this origin, because a mail server wants a name with a domain.
+        arguments += ["127.0.0.1", "::1", "login.example.org"]
         if kind == .mariadb {
             let text = try await blocking {
                 let server = try MariaDBServer.shared()

@@ -2,22 +2,26 @@ import Crypto
 import JSON
 import World
 
-/// A certificate that the settings name, and its end date.
+/// A certificate or revocation list that the settings name, and its end date.
 public struct CertificateExpiry: Sendable, Equatable {
     /// The key of the setting that names its file.
     public let setting: String
     public let path: String
     public let notAfter: Timestamp
+    /// How long a revocation list is valid in all; nil for a certificate. Lists are often made anew
+    /// every week or day, and then a notice weeks before their end would always be due.
+    public let life: Duration?
 
-    init(setting: String, path: String, notAfter: Timestamp) {
+    init(setting: String, path: String, notAfter: Timestamp, life: Duration? = nil) {
         self.setting = setting
         self.path = path
         self.notAfter = notAfter
+        self.life = life
     }
 
-    /// A warning for people; nil if more than 30 days are left.
+    /// A warning for people; nil if no notice is due yet.
     public func warning(at now: Timestamp) -> String? {
-        guard ExpiryNotices.threshold(left: notAfter - now) != nil else { return nil }
+        guard ExpiryNotices.threshold(of: self, at: now) != nil else { return nil }
         let end = notAfter.rfc3339
         switch days(at: now) {
         case _ where notAfter <= now: return "\(path): expired at \(end)"
@@ -32,14 +36,25 @@ public struct CertificateExpiry: Sendable, Equatable {
 }
 
 extension CertificateExpiry {
-    /// Returns the end dates of the certificates in all files that can be read. A file that cannot
-    /// be read is reported by the code that uses it. If a file holds several certificates, the
-    /// first counts.
+    /// Returns the end dates of the certificates and lists in all files that can be read. A file that
+    /// cannot be read is reported by the code that uses it. If a file holds several certificates,
+    /// the first counts; of several lists, the one that ends first.
     public static func all(_ settings: Settings) -> [CertificateExpiry] {
-        settings.certificates.compactMap { setting, file in
+        let certificates: [CertificateExpiry] = settings.certificates.compactMap { setting, file in
             let path = settings.path(of: file)
             guard let pem = try? Files.read(path), let first = try? Certificate.all(pem: pem).first else { return nil }
             return CertificateExpiry(setting: setting, path: path, notAfter: first.notAfter)
+        }
+        return certificates + [lists(settings)].compactMap { $0 }
+    }
+
+    private static func lists(_ settings: Settings) -> CertificateExpiry? {
+        guard let path = settings.tls.revoked.map({ settings.path(of: $0) }), let pem = try? Files.read(path),
+            let lists = try? CertificateRevocationList.all(pem: pem)
+        else { return nil }
+        let ends = lists.compactMap { list in list.nextUpdate.map { (end: $0, life: $0 - list.thisUpdate) } }
+        return ends.min { $0.end < $1.end }.map {
+            CertificateExpiry(setting: "tls.revoked", path: path, notAfter: $0.end, life: $0.life)
         }
     }
 

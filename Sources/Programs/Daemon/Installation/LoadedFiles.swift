@@ -8,6 +8,7 @@ import HTTP
 import KeyService
 import PKCS11
 import Relay
+import TLS
 import Templates
 import World
 
@@ -16,26 +17,20 @@ import World
 /// Purpose: the daemon reads all files before it restricts itself and listens, and again at a
 /// reload. The relay then works with these values, not with the files.
 ///
-/// Invariant: a value exists only if no problem was found. Certificates are within their validity,
-/// the server's key fits its certificate, and the chain contains the authority that phones pin.
+/// Invariant: a value exists only if no problem was found. Certificates and revocation lists are
+/// within their validity, the server's certificate has its key and the name of the origin, and its
+/// chain contains the authority that phones pin.
 ///
 /// Failure modes: several files may be wrong at once, so `LoadedFilesReader` continues after a
 /// problem and reports all of them. `SettingsErrorTests.swift` and `ReloadTests.swift` test it.
 public struct LoadedFiles: Sendable {
-    /// The server's certificate and its chain up to the authority, in PEM.
-    public let certificate: [UInt8]
-    public let key: Secret
+    /// The server's certificate, and the authorities and revocation lists for its clients.
+    public let tls: TLSServerContext
     /// The signer of the relay's statements, with the same key.
     public let statements: StatementSigner
     /// The authority that phones pin.
     public let authority: Certificate
-    /// The authority of the websites' certificates, in PEM.
-    public let websites: [UInt8]
-    /// The authority of the phones' certificates.
-    public let phones: Certificate
     public let issuer: PhoneIssuer
-    /// The revocation lists, in PEM; nil if none is set.
-    public let revoked: [UInt8]?
     public let keys: DataKeys
     /// The credential for Apple's push service; nil if no topic is set.
     public let push: Push?
@@ -50,7 +45,7 @@ public struct LoadedFiles: Sendable {
     public let texts: SMSFiles?
     /// The geolocation database; nil if none is set.
     public let geolocation: PlaceFinder?
-    /// The end dates of all certificates above.
+    /// The end dates of all certificates and revocation lists above.
     public let certificates: [CertificateExpiry]
 
     public struct Push: Sendable {
@@ -117,6 +112,8 @@ struct LoadedFilesReader {
     let settings: Settings
     let now: Timestamp
     var start = Duration.zero
+    /// Whether the settings name the origin. Without it, the name in the certificate is not checked.
+    var knowsOrigin = true
     /// The token with the key of the phones' authority, for `twoefay-keys`.
     var token: TokenKey?
     var problems: [String] = []
@@ -141,19 +138,17 @@ struct LoadedFilesReader {
         let placeFinder = placeFinder()
         let statements = signer(key, of: server)
         checkDirectories()
+        checkHost(of: server)
         checkChain(chain, endsWith: authority)
-        guard let chain, let key, let statements, let authority, let websites, let phones, let keys, let wording else {
-            return nil
-        }
+        checkAuthorities(of: websites, and: phones)
+        checkLists(revoked, of: websites, and: phones)
+        guard let chain, let key, let statements, let authority, let websites, let phones, let keys, let wording,
+            let tls = serverContext(chain, key, websites: websites, phones: phones, revoked: revoked)
+        else { return nil }
         return LoadedFiles(
-            certificate: chain, key: key, statements: statements, authority: authority, websites: websites,
-            phones: phones,
-            issuer: keys.issuer, revoked: revoked, keys: keys.data, push: push, webPush: webPush,
-            webhooks: webhookFiles,
-            mail: mail, wording: wording,
-            texts: texts,
-            geolocation: placeFinder,
-            certificates: CertificateExpiry.all(settings))
+            tls: tls, statements: statements, authority: authority, issuer: keys.issuer, keys: keys.data, push: push,
+            webPush: webPush, webhooks: webhookFiles, mail: mail, wording: wording, texts: texts,
+            geolocation: placeFinder, certificates: CertificateExpiry.all(settings))
     }
 
     mutating func bytes(_ file: FileName) -> [UInt8]? {
@@ -210,15 +205,6 @@ struct LoadedFilesReader {
             problems.append("\(path): \(error.description)")
             return nil
         }
-    }
-
-    /// Checks that the chain contains the pinned authority. Phones know only the thumbprint of its
-    /// key, so the handshake must show them its certificate.
-    private mutating func checkChain(_ chain: [UInt8]?, endsWith authority: Certificate?) {
-        guard let chain, let authority, let shown = try? Certificate.all(pem: chain) else { return }
-        guard !shown.contains(where: { $0.spkiThumbprint == authority.spkiThumbprint }) else { return }
-        let (file, path) = (settings.path(of: settings.tls.certificate), settings.path(of: settings.tls.authority))
-        problems.append("\(file): does not end with the certificate in \(path), whose key phones pin; append it")
     }
 
     private mutating func push() -> LoadedFiles.Push? {

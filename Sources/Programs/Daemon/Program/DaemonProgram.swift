@@ -25,9 +25,8 @@ public enum DaemonProgram {
     public static func run(_ arguments: [String]) -> Int32 {
         Program.run(reader, arguments, complain: Program.printErrorWithinDeadline) { invocation throws(Failure) in
             let memory = MemoryProtection.begin()
-            let settings = try Settings.load(invocation)
             let now = SystemTime().now()
-            let files = try LoadedFiles.load(settings, at: now)
+            let (settings, files) = try Settings.loadWithFiles(invocation, at: now)
             if invocation.has("check") { return try check(settings, files, at: now) }
             // This log writes at once, because a log with its own thread must not start before the
             // process is restricted.

@@ -3,7 +3,8 @@ import Metrics
 import Synchronization
 import World
 
-/// The end dates of the certificates that were read last, as a gauge and as warnings in the log.
+/// The end dates of the certificates and revocation lists that were read last: as a gauge, as
+/// warnings in the log, and as a dependency of `/ready`.
 final class Certificates: Sendable {
     private struct State {
         var known: [CertificateExpiry]
@@ -20,13 +21,21 @@ final class Certificates: Sendable {
         self.log = log
         registry.gauges(
             "twoefay_certificate_expires_timestamp_seconds",
-            "Expiry time of each certificate, in seconds since 1970, by the setting that names its file.",
+            "Expiry time of each certificate and revocation list, in seconds since 1970, by the setting that names it.",
             by: "certificate", known.map(\.setting)
         ) { [weak self] setting in self?.end(of: setting)?.seconds }
     }
 
     private func end(of setting: String) -> Timestamp? {
         state.withLock { $0.known.first { $0.setting == setting }?.notAfter }
+    }
+
+    /// The certificates and lists that have ended; nil if all of them are valid.
+    var fault: String? {
+        let now = time.now()
+        let ended = state.withLock { $0.known.filter { $0.notAfter <= now } }
+        guard !ended.isEmpty else { return nil }
+        return ended.map { "\($0.setting) expired at \($0.notAfter.rfc3339)" }.joined(separator: ", ")
     }
 
     func replace(_ known: [CertificateExpiry]) {

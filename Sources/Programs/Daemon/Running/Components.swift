@@ -137,6 +137,8 @@ final class Components: Sendable {
                 couriers.texts?.fault
             })
         if let keys = files.issuer.dependency { dependencies.append(keys) }
+        // Other callers are served all the same: an expired list locks out those of one authority.
+        dependencies.append(Dependency("certificates", isAdvisory: true) { [certificates] in certificates.fault })
         if let hardening {
             dependencies.append(Dependency("hardening", isAdvisory: true) { hardening.fault })
         }

@@ -67,7 +67,7 @@ public final class Daemon: Sendable {
         let parts = try Components(settings, files, hardening, log: log)
         do {
             return try await Daemon(
-                settings, try files.tls(), files.authority.spkiThumbprint, parts, log: log,
+                settings, files.tls, files.authority.spkiThumbprint, parts, log: log,
                 reread: reread ?? { () throws(Failure) in settings })
         } catch {
             parts.close()

@@ -7,7 +7,6 @@ import KeyService
 import Log
 import Relay
 import Storage
-import TLS
 import Templates
 import World
 
@@ -41,7 +40,6 @@ extension Daemon {
                     "\(settings.path(of: settings.tls.authority)): has a new key, but phones pin the old one",
                     next: "A restart uses the new key, and then every phone must be bound again.")
             }
-            let tls = try materials.tls()
             let sealer = try materials.keys.usableSealer()
             let rows = try materials.keys.usableRowAuthenticator()
             let next = try couriers.successors(materials)
@@ -63,7 +61,7 @@ extension Daemon {
             // The phone checks a statement by the certificate of its connection, so both change
             // together. A connection that is open keeps the old one; its phone then opens another.
             relay.replace(materials.statements)
-            for server in servers { await server.loop.perform { server.value.replace(tls: tls) } }
+            for server in servers { await server.loop.perform { server.value.replace(tls: materials.tls) } }
             if isLeft {
                 log.warning("daemon.restart", [.reason: "other settings have changed, and need a restart"])
             }
@@ -105,20 +103,6 @@ extension Daemon {
             throw Failure(
                 .failed, "push.apns: \(error)",
                 next: "These files are named under 'push.apns' in the settings; correct them.")
-        }
-    }
-}
-
-extension LoadedFiles {
-    func tls() throws(Failure) -> TLSServerContext {
-        do {
-            return try TLSServerContext(
-                certificateChainPEM: certificate, privateKeyPEM: key, websitesCA: websites,
-                phonesCA: try phones.pem(), crl: revoked)
-        } catch {
-            throw Failure(
-                .failed, "tls: \(error)", next: "These files are named under 'tls' in the settings; correct them."
-            )
         }
     }
 }

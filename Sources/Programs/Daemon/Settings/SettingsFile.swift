@@ -1,3 +1,5 @@
+import World
+
 /// The settings of a program's option `--config`, for all programs.
 extension Settings {
     public static let configOption = Command.Option(
@@ -5,6 +7,29 @@ extension Settings {
 
     /// Reads the file that `--config` names.
     public static func load(_ invocation: Invocation) throws(Failure) -> Settings {
+        let (path, settings, problems) = try examine(invocation)
+        guard problems.isEmpty else { throw invalid(path, problems.map(\.description)) }
+        return settings
+    }
+
+    /// Reads the file that `--config` names, and the files that the settings name. All faults of both
+    /// are in one failure, so that an operator sees them in one run.
+    static func loadWithFiles(
+        _ invocation: Invocation, at now: Timestamp
+    ) throws(Failure) -> (Settings, LoadedFiles) {
+        let (path, settings, problems) = try examine(invocation)
+        guard !problems.isEmpty else { return (settings, try LoadedFiles.load(settings, at: now)) }
+        var reading = LoadedFilesReader(settings: settings, now: now)
+        reading.knowsOrigin = !problems.contains { $0.message.hasPrefix("origin ") }
+        _ = reading.all()
+        guard !reading.problems.isEmpty else { throw invalid(path, problems.map(\.description)) }
+        let beside = "With the settings that could be read, and the defaults for the others, these files are faulty:"
+        throw invalid(path, problems.map(\.description) + [beside] + reading.problems)
+    }
+
+    private static func examine(
+        _ invocation: Invocation
+    ) throws(Failure) -> (path: String, Settings, [SettingsReader.Problem]) {
         guard let path = invocation.value("config") else {
             throw Failure(
                 .usage, "there are no settings: --config FILE is missing",
@@ -18,14 +43,19 @@ extension Settings {
                 Files.exists(path) ? .failed : .notFound, "the settings cannot be read: \(error.text)",
                 next: "Check the path, or make a new installation with 'twoefay init DIR'.")
         }
-        do {
-            return try SettingsReader.read(bytes, file: path)
+        do throws(SettingsReader.Problems) {
+            let (settings, problems) = try SettingsReader.examine(bytes, file: path)
+            return (path, settings, problems)
         } catch {
-            throw Failure(
-                .failed, "the settings are not valid\n\(error.description)",
-                next:
-                    "docs/operators/settings.md explains every key. Correct the file, then try "
-                    + "'twoefayd --config \(path) --check'.")
+            throw invalid(path, error.all.map(\.description))
         }
+    }
+
+    private static func invalid(_ path: String, _ problems: [String]) -> Failure {
+        Failure(
+            .failed, "the settings are not valid\n" + problems.joined(separator: "\n"),
+            next:
+                "docs/operators/settings.md explains every key. Correct the file, then try "
+                + "'twoefayd --config \(path) --check'.")
     }
 }

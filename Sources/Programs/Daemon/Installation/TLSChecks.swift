@@ -1,0 +1,88 @@
+import Bytes
+import Crypto
+import HTTP
+import TLS
+import World
+
+/// The checks of the files under `tls`, and the context of the server that is made from them.
+///
+/// A start, a reload and `--check` read the files here, so that none of them accepts what another
+/// one refuses. Every fault that is found here would let some or all handshakes fail later.
+/// `TLSFileTests.swift` tests it.
+extension LoadedFilesReader {
+    /// Checks that clients accept the certificate at the origin. Each of them compares the name.
+    mutating func checkHost(of server: Certificate?) {
+        let host = settings.origin.host
+        guard knowsOrigin, let server, !server.isValid(forHost: host) else { return }
+        let names = server.dnsNames.isEmpty ? "no host name" : server.dnsNames.joined(separator: ", ")
+        problems.append(
+            "\(settings.path(of: settings.tls.certificate)): is not for \(host), the host of the origin, but for "
+                + "\(names). Every caller would refuse it; issue one with that name, or correct 'origin'")
+    }
+
+    /// Checks that the chain contains the pinned authority. Phones know only the thumbprint of its
+    /// key, so the handshake must show them its certificate.
+    mutating func checkChain(_ chain: [UInt8]?, endsWith authority: Certificate?) {
+        guard let chain, let authority, let shown = try? Certificate.all(pem: chain) else { return }
+        guard !shown.contains(where: { $0.spkiThumbprint == authority.spkiThumbprint }) else { return }
+        let (file, path) = (settings.path(of: settings.tls.certificate), settings.path(of: settings.tls.authority))
+        problems.append("\(file): does not end with the certificate in \(path), whose key phones pin; append it")
+    }
+
+    /// Checks that no authority issues certificates of websites and of phones. Otherwise a phone
+    /// could pass for a website.
+    mutating func checkAuthorities(of websites: [UInt8]?, and phones: Certificate?) {
+        guard let websites, let phones, let all = try? Certificate.all(pem: websites),
+            all.contains(where: { $0.spkiThumbprint == phones.spkiThumbprint })
+        else { return }
+        let (first, second) = (settings.path(of: settings.tls.websites), settings.path(of: settings.tls.phones))
+        problems.append("\(first): holds the authority of \(second). Websites and phones must not share one")
+    }
+
+    /// Checks the revocation lists: a list that is not valid now refuses every certificate of its
+    /// issuer, and a list of another issuer has no effect.
+    mutating func checkLists(_ pem: [UInt8]?, of websites: [UInt8]?, and phones: Certificate?) {
+        guard let pem, let file = settings.tls.revoked else { return }
+        let path = settings.path(of: file)
+        let lists: [CertificateRevocationList]
+        do throws(CryptoFailure) {
+            lists = try CertificateRevocationList.all(pem: pem)
+        } catch {
+            problems.append("\(path): \(error.description)")
+            return
+        }
+        if lists.isEmpty { problems.append("\(path): holds no revocation list (X509 CRL in PEM)") }
+        let websites = websites.flatMap { try? Certificate.all(pem: $0) }
+        for (index, list) in lists.enumerated() {
+            let name = lists.count == 1 ? "" : "list \(index + 1) "
+            if let end = list.nextUpdate, now >= end {
+                problems.append(
+                    "\(path): \(name)expired at \(end.rfc3339), so every certificate of its issuer is refused. "
+                        + "Replace it with a new list")
+            } else if now < list.thisUpdate {
+                problems.append("\(path): \(name)is not valid before \(list.thisUpdate.rfc3339)")
+            }
+            guard let websites, let phones else { continue }
+            if !(websites + [phones]).contains(where: { list.isSigned(by: $0) }) {
+                problems.append(
+                    "\(path): \(name)is not signed by an authority in "
+                        + "\(settings.path(of: settings.tls.websites)) or \(settings.path(of: settings.tls.phones))")
+            }
+        }
+    }
+
+    /// Makes the context of the server. Faults that the checks above have not found are found here.
+    mutating func serverContext(
+        _ chain: [UInt8], _ key: Secret, websites: [UInt8], phones: Certificate, revoked: [UInt8]?
+    ) -> TLSServerContext? {
+        do {
+            return try TLSServerContext(
+                certificateChainPEM: chain, privateKeyPEM: key, websitesCA: websites, phonesCA: try phones.pem(),
+                crl: revoked)
+        } catch {
+            // A fault of a file that was reported already has no second line.
+            if problems.isEmpty { problems.append("tls: \(error)") }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import EventLoop
+import YAML
+
+/// The checks of the settings as a whole: missing keys, and keys that do not fit together. Each
+/// problem has the position of the key, group or list item that is to be changed.
+extension SettingsReader {
+    mutating func checkWhole(_ root: YAMLNode) {
+        for key in SettingsKeys.all where key.required && !seen.contains(key.name) {
+            problem(root.place, "\(key.name) is missing, as in \(key.name): \(key.example)")
+        }
+        checkProxies(root)
+        checkPush(root)
+        checkMail(root)
+        if (settings.webhooks.certificate == nil) != (settings.webhooks.key == nil) {
+            problem(root.place(of: "webhooks"), "webhooks.certificate and webhooks.key must be set together")
+        }
+        checkToken(root)
+        checkTexts(root)
+        checkGateways(root)
+    }
+
+    private mutating func checkProxies(_ root: YAMLNode) {
+        let place = root.place(of: "proxies")
+        if settings.proxies?.all.contains(where: { $0.bits == 0 }) == true {
+            problem(place, "proxies must not contain all addresses: a proxy can claim any client address")
+        }
+        // Addresses of clients never have this form, so such a range would match no connection.
+        if settings.proxies?.all.contains(where: { $0.description.hasPrefix("::ffff:") }) == true {
+            problem(place, "proxies must contain IPv4 addresses in IPv4 form: 10.0.0.5 instead of ::ffff:10.0.0.5")
+        }
+    }
+
+    private mutating func checkPush(_ root: YAMLNode) {
+        let push = settings.push
+        let credentials = ["key", "key_id", "team_id", "certificate", "certificate_key"].map { "push.apns.\($0)" }
+        if push.topic == nil {
+            reportIdle(credentials, without: "push.apns.topic", root)
+        } else if push.credential == nil {
+            problem(
+                root.place(of: "push.apns"),
+                "push.apns needs either key, key_id and team_id, or certificate and certificate_key")
+        }
+        if settings.webPush.key == nil {
+            reportIdle(["contact", "allow", "ca"].map { "push.web.\($0)" }, without: "push.web.key", root)
+        }
+    }
+
+    private mutating func checkMail(_ root: YAMLNode) {
+        let mail = settings.mail
+        guard mail.url != nil else {
+            return reportIdle(
+                ["from", "username", "password_file", "ca"].map { "mail.\($0)" }, without: "mail.url", root)
+        }
+        if mail.from == nil {
+            problem(root.place(of: "mail"), "mail.from is missing, as in mail.from: login@example.com")
+        }
+        if (mail.username == nil) != (mail.passwordFile == nil) {
+            problem(root.place(of: "mail"), "mail.username and mail.password_file must be set together")
+        }
+    }
+
+    private mutating func checkToken(_ root: YAMLNode) {
+        let names = ["module", "token", "key", "pin_file"].map { "pkcs11.\($0)" }
+        guard let first = names.first(where: seen.contains) else { return }
+        if settings.keys == nil {
+            problem(
+                root.place(of: first), "\(first) has no effect without key_service: only twoefay-keys uses a token")
+        } else if !names.allSatisfy(seen.contains) {
+            problem(root.place(of: "pkcs11"), "pkcs11 needs module, token, key and pin_file")
+        }
+    }
+
+    private mutating func checkTexts(_ root: YAMLNode) {
+        let ofGateways =
+            ["from", "allow"] + ["user_hour", "user_day", "prefix_hour", "prefix_day", "day"].map { "limits.\($0)" }
+        if settings.texts.gateways.all.isEmpty {
+            // If a gateway is wrong, that problem is enough; these keys may be right.
+            if !seen.contains("sms.gateways") {
+                reportIdle(ofGateways.map { "sms.\($0)" }, without: "sms.gateways", root)
+            }
+        } else if !seen.contains("sms.allow") {
+            problem(
+                root.place(of: "sms"),
+                "sms.allow is missing: name the allowed number prefixes, as in allow: [\"+49\"], or [\"+\"] for all"
+            )
+        }
+    }
+
+    /// Checks each gateway against the settings outside of it.
+    private mutating func checkGateways(_ root: YAMLNode) {
+        let nodes = root["sms"]?["gateways"]?.sequence ?? []
+        for gateway in settings.texts.gateways.all {
+            let place = nodes.first { $0["name"]?.string == gateway.name }?.place ?? root.place(of: "sms.gateways")
+            switch gateway.kind {
+            case .mail(let mailed):
+                if mailed.url == nil, settings.mail.url == nil {
+                    problem(place, "gateway \(gateway.name): url is missing; set it, or mail.url")
+                }
+                if mailed.from == nil, settings.mail.from == nil {
+                    problem(
+                        place,
+                        "gateway \(gateway.name): from is missing; set it, or mail.from, as in from: login@example.com")
+                }
+            // For other kinds the sender is optional: the gateway has its own.
+            case .twilio(_, _, _, nil) where gateway.from == nil && settings.texts.from == nil:
+                problem(place, "gateway \(gateway.name): set from or service, or sms.from")
+            default: break
+            }
+        }
+    }
+
+    /// Reports keys that are set, and have no effect without another one. One line is enough, because
+    /// one change corrects all of them.
+    private mutating func reportIdle(_ names: [String], without missing: String, _ root: YAMLNode) {
+        let idle = names.filter(seen.contains)
+        guard let first = idle.first else { return }
+        let others = idle.dropFirst().map { $0.split(separator: ".").last.map(String.init) ?? $0 }
+        let all = ([first] + others).joined(separator: ", ")
+        problem(
+            root.place(of: first),
+            others.isEmpty ? "\(all) has no effect without \(missing)" : "\(all) have no effect without \(missing)")
+    }
+}
+
+extension YAMLNode {
+    /// The position of a key such as `push.apns.topic`, or of the innermost group of it that is
+    /// there.
+    fileprivate func place(of name: String) -> YAMLPosition {
+        var found = place
+        var node = self
+        for word in name.split(separator: ".") {
+            guard let member = node.mapping?.first(where: { $0.name == word }) else { break }
+            (found, node) = (member.place, member.value)
+        }
+        return found
+    }
+}
