@@ -16,12 +16,17 @@ public final class Listener {
     private var accepted: (Int32, SocketAddress) -> Void = { fd, _ in Glibc.close(fd) }
     private var exhausted: (SystemFailure) -> Void = { _ in }
 
-    /// Binds the port and listens. Clients that connect wait until `start`.
-    public init(loop: EventLoop, address: SocketAddress) throws(SystemFailure) {
+    /// Takes over a socket. Clients that connect wait until `start`.
+    public init(loop: EventLoop, socket: ListeningSocket) {
         self.loop = loop
-        fd = try Socket.listen(address, backlog: 4096)
-        self.address = Socket.localAddress(fd) ?? address
+        fd = socket.fd
+        address = socket.address
         reserve = Self.openReserve()
+    }
+
+    /// Binds the port and listens.
+    public convenience init(loop: EventLoop, address: SocketAddress) throws(SystemFailure) {
+        self.init(loop: loop, socket: try ListeningSocket(address))
     }
 
     deinit { close() }

@@ -33,17 +33,17 @@ public final class HTTP2Server {
     private var memory = MemoryTrimmer()
     private var abuse = LogThrottle()
 
-    /// Binds the port.
+    /// Takes over a socket.
     /// - Parameter tls: nil only in tests; then the client must begin with HTTP/2 without TLS.
     /// - Parameter keeper: controls every connection, if it is given.
     /// - Parameter proxies: the balancers; their connections begin with a PROXY header.
     /// - Parameter admission: counts the connections of all servers that share it; if it is nil,
     ///   `limits.connections` holds for this server alone.
     public init(
-        loop: EventLoop, address: SocketAddress, tls: TLSServerContext?, handler: any Handler,
+        loop: EventLoop, socket: ListeningSocket, tls: TLSServerContext?, handler: any Handler,
         keeper: (any ServerController)? = nil, limits: ServerLimits = ServerLimits(), proxies: Proxies = Proxies(),
         admission: AdmissionControl? = nil, log: Log
-    ) throws(SystemFailure) {
+    ) {
         self.admission = admission
         self.loop = loop
         holdEnds = HeldRequestCompleter(loop: loop)
@@ -54,9 +54,19 @@ public final class HTTP2Server {
         self.limits = limits
         self.proxies = proxies
         self.log = log
-        let listener = try Listener(loop: loop, address: address)
-        self.listener = listener
-        self.address = listener.address
+        listener = Listener(loop: loop, socket: socket)
+        address = socket.address
+    }
+
+    /// Binds the port. The other parameters are those of `init(loop:socket:…)`.
+    public convenience init(
+        loop: EventLoop, address: SocketAddress, tls: TLSServerContext?, handler: any Handler,
+        keeper: (any ServerController)? = nil, limits: ServerLimits = ServerLimits(), proxies: Proxies = Proxies(),
+        admission: AdmissionControl? = nil, log: Log
+    ) throws(SystemFailure) {
+        self.init(
+            loop: loop, socket: try ListeningSocket(address), tls: tls, handler: handler, keeper: keeper,
+            limits: limits, proxies: proxies, admission: admission, log: log)
     }
 
     /// The address that it listens on, with the real port.

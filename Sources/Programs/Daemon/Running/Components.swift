@@ -33,6 +33,8 @@ import World
 /// The tests of whole programs cover it: `DrainTests.swift` the stop, `KeyProcessTests.swift` a
 /// start without the key service.
 final class Components: Sendable {
+    /// Held until the store is closed; nil for a store that relays share.
+    let storeLock: StoreLock?
     let store: Store
     let push: APNsSender?
     let webPush: WebPushSender?
@@ -76,6 +78,7 @@ final class Components: Sendable {
         webhookCourier = ActiveWebhookCourier(files.webhooks, time: time, log: log)
         var options = StoreOptions()
         options.rows = try files.keys.usableRowAuthenticator()
+        storeLock = try StoreLock(url)
         do {
             options.watches = true
             store = try Store.open(url, time: time, log: log, options: options)
@@ -92,10 +95,9 @@ final class Components: Sendable {
                 return sender
             }
             webPush = files.webPush?.sender(time: time, randomness: randomness, log: log)
-            let count = settings.loops > 0 ? settings.loops : Machine.cores
             let issuer: any PhoneCertificates
             (issuer, remoteCertificates) = try files.issuer.start(time: time)
-            group = try LoopGroup.start(count: count, time: time)
+            group = try LoopGroup.start(count: settings.loopCount, time: time)
             drawing = try QRThread()
             couriers = ActiveCouriers(
                 catalog: catalog, usage: store, backgroundWork: backgroundWork, loop: group.loops[0], time: time,
@@ -161,6 +163,11 @@ final class Components: Sendable {
         drawing.close()
         group.stopAndJoin()
     }
+}
+
+extension Settings {
+    /// The number of loops, which is that of the cores if the settings leave it open.
+    var loopCount: Int { loops > 0 ? loops : Machine.cores }
 }
 
 extension PhoneIssuer {

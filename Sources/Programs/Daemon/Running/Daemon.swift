@@ -26,6 +26,8 @@ public final class Daemon: Sendable {
     public let settings: Settings
     public let port: UInt16
     public let relay: Relay
+    /// Held as long as this daemon lives, and so until after the store is closed.
+    private let storeLock: StoreLock?
     let store: Store
     let push: APNsSender?
     private let webPush: WebPushSender?
@@ -64,10 +66,18 @@ public final class Daemon: Sendable {
         reread: (@Sendable () throws(Failure) -> Settings)? = nil
     ) async throws(Failure) -> Daemon {
         let files = if let files { files } else { try LoadedFiles.load(settings, at: SystemTime().now()) }
-        let parts = try Components(settings, files, hardening, log: log)
+        // The address comes first: a relay that cannot listen must not touch the store.
+        let sockets = try listen(settings)
+        let parts: Components
+        do throws(Failure) {
+            parts = try Components(settings, files, hardening, log: log)
+        } catch {
+            for socket in sockets { socket.close() }
+            throw error
+        }
         do {
             return try await Daemon(
-                settings, files.tls, files.authority.spkiThumbprint, parts, log: log,
+                settings, files.tls, files.authority.spkiThumbprint, sockets, parts, log: log,
                 reread: reread ?? { () throws(Failure) in settings })
         } catch {
             parts.close()
@@ -76,13 +86,14 @@ public final class Daemon: Sendable {
     }
 
     private init(
-        _ settings: Settings, _ tls: TLSServerContext, _ pin: [UInt8], _ components: Components, log: Log,
-        reread: @escaping @Sendable () throws(Failure) -> Settings
+        _ settings: Settings, _ tls: TLSServerContext, _ pin: [UInt8], _ sockets: [ListeningSocket],
+        _ components: Components, log: Log, reread: @escaping @Sendable () throws(Failure) -> Settings
     ) async throws(Failure) {
         self.settings = settings
         self.pin = pin
         self.log = log
         self.reread = reread
+        storeLock = components.storeLock
         store = components.store
         push = components.push
         webPush = components.webPush
@@ -107,7 +118,8 @@ public final class Daemon: Sendable {
             await relay.runHeartbeat()
             await relay.watchRevocations()
         }
-        (servers, port) = try await Self.listen(settings, tls, components, log: log)
+        servers = try await Self.serve(sockets, tls, components, log: log)
+        port = sockets[0].address.port
         relay.onRevocation { [servers] in RevokedConnections.end($0, on: servers, log: log) }
         presence = PeriodicWork.presence(components.relay, components.api, on: components.group.loops[0])
         work = PeriodicWork.work(
@@ -117,40 +129,45 @@ public final class Daemon: Sendable {
         log.notice("daemon.started", [.address: "\(settings.listen.host):\(port)", .count: group.loops.count])
     }
 
-    /// Starts one listener for each loop, all on one port. The kernel distributes the connections.
-    private static func listen(
-        _ settings: Settings, _ tls: TLSServerContext, _ components: Components, log: Log
-    ) async throws(Failure) -> ([LoopBound<HTTP2Server>], port: UInt16) {
+    /// Opens the sockets for all loops. Clients that connect wait until the servers start.
+    private static func listen(_ settings: Settings) throws(Failure) -> [ListeningSocket] {
+        guard let address = SocketAddress(host: settings.listen.host, port: settings.listen.port) else {
+            throw Failure(
+                .failed, "listen: \(settings.listen.host) is not an address of this machine",
+                next: "Give an IP address, such as 0.0.0.0 or [::] for all.")
+        }
+        do throws(SystemFailure) {
+            return try ListeningSocket.open(address, count: settings.loopCount)
+        } catch {
+            throw Failure(
+                .unavailable, "cannot listen on \(settings.listen.settingsText): \(error)",
+                next: "Choose another address or port ('listen' in the settings), or free this one.")
+        }
+    }
+
+    /// Starts one server on each loop.
+    private static func serve(
+        _ sockets: [ListeningSocket], _ tls: TLSServerContext, _ components: Components, log: Log
+    ) async throws(Failure) -> [LoopBound<HTTP2Server>] {
         var servers: [LoopBound<HTTP2Server>] = []
-        var port = settings.listen.port
-        for loop in components.group.loops {
-            guard let address = SocketAddress(host: settings.listen.host, port: port) else {
-                throw Failure(
-                    .failed, "listen: \(settings.listen.host) is not an address of this machine",
-                    next: "Give an IP address, such as 0.0.0.0 or [::] for all.")
-            }
+        for (loop, socket) in zip(components.group.loops, sockets) {
             let api = components.api
-            let isFirst = servers.isEmpty
-            let outcome = await loop.perform { () async -> Result<(LoopBound<HTTP2Server>, UInt16), Failure> in
-                do {
-                    if isFirst { try Socket.requireFree(address) }
-                    let server = try HTTP2Server(
-                        loop: loop, address: address, tls: tls, handler: api, proxies: components.proxies,
+            let outcome = await loop.perform { () async -> Result<LoopBound<HTTP2Server>, SystemFailure> in
+                Result { () throws(SystemFailure) in
+                    let server = HTTP2Server(
+                        loop: loop, socket: socket, tls: tls, handler: api, proxies: components.proxies,
                         admission: components.admission, log: log)
                     try server.start()
-                    return .success((LoopBound(server, on: loop), server.port))
-                } catch {
-                    return .failure(
-                        Failure(
-                            .unavailable, "cannot listen on \(settings.listen.settingsText): \(error)",
-                            next: "Choose another address or port ('listen' in the settings), or free this one."))
+                    return LoopBound(server, on: loop)
                 }
             }
-            let (server, actual) = try outcome.get()
-            servers.append(server)
-            port = actual
+            do throws(SystemFailure) {
+                servers.append(try outcome.get())
+            } catch {
+                throw Failure(.unavailable, "cannot serve: \(error)", next: "Raise the limit of open files.")
+            }
         }
-        return (servers, port)
+        return servers
     }
 
     /// The longest wait for a task during the stop, in case a task never ends.

@@ -1,0 +1,34 @@
+import Glibc
+
+/// A socket that listens. Clients that connect wait in the kernel's queue until a `Listener` takes it
+/// over and accepts them. So a program can make sure of its address first, and do everything else
+/// before it serves. Tested in `ListenerTests.swift`.
+public struct ListeningSocket: Sendable {
+    let fd: Int32
+    /// The address it is bound to, with the port that the system chose for 0.
+    public let address: SocketAddress
+
+    /// Binds the port and listens.
+    public init(_ address: SocketAddress) throws(SystemFailure) {
+        fd = try Socket.listen(address, backlog: 4096)
+        self.address = Socket.localAddress(fd) ?? address
+    }
+
+    /// Opens one socket for each loop, all on one port. The kernel distributes the connections.
+    /// Throws if another program listens there.
+    public static func open(_ address: SocketAddress, count: Int) throws(SystemFailure) -> [ListeningSocket] {
+        try Socket.requireFree(address)
+        let first = try ListeningSocket(address)
+        var all = [first]
+        do throws(SystemFailure) {
+            while all.count < count { all.append(try ListeningSocket(first.address)) }
+        } catch {
+            for socket in all { socket.close() }
+            throw error
+        }
+        return all
+    }
+
+    /// Closes a socket that no `Listener` has taken over. Waiting clients are refused.
+    public func close() { Glibc.close(fd) }
+}
