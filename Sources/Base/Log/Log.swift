@@ -1,3 +1,4 @@
+import Synchronization
 import World
 
 public enum LogLevel: String, Sendable, Comparable, CaseIterable {
@@ -33,7 +34,7 @@ public enum LogFormat: String, Sendable, CaseIterable {
 /// A log of events, one per line. The name of an event is fixed text. Values that a peer can
 /// influence follow a key and are escaped.
 public final class Log: Sendable {
-    public let minimum: LogLevel
+    private let threshold: LogThreshold
     private let format: LogFormat
     private let time: any TimeSource
     private let sink: any LogSink
@@ -43,7 +44,7 @@ public final class Log: Sendable {
         format: LogFormat = .logfmt, minimum: LogLevel = .info, time: any TimeSource = SystemTime(),
         sink: any LogSink = StandardErrorSink()
     ) {
-        self.minimum = minimum
+        threshold = LogThreshold(minimum)
         self.format = format
         self.time = time
         self.sink = sink
@@ -51,7 +52,7 @@ public final class Log: Sendable {
     }
 
     private init(_ parent: Log, adding fields: LogFields) {
-        minimum = parent.minimum
+        threshold = parent.threshold
         format = parent.format
         time = parent.time
         sink = parent.sink
@@ -60,6 +61,10 @@ public final class Log: Sendable {
 
     /// Returns a log that adds these fields to every line.
     public func with(_ fields: LogFields) -> Log { Log(self, adding: fields) }
+
+    /// Writes lines of this level and above from now on, also in the logs that `with` has made from
+    /// this one.
+    public func use(minimum: LogLevel) { threshold.rank.store(minimum.rank, ordering: .relaxed) }
 
     /// The number of lines of a level that were dropped since the start, because the reader was too
     /// slow.
@@ -89,7 +94,7 @@ public final class Log: Sendable {
     }
 
     private func record(_ level: LogLevel, _ event: StaticString, _ fields: () -> LogFields) {
-        guard level >= minimum else { return }
+        guard level.rank >= threshold.rank.load(ordering: .relaxed) else { return }
         var line = LogLine(format: format)
         line.add("time", .text(time.now().rfc3339))
         line.add("level", .text(level.rawValue))
@@ -97,4 +102,11 @@ public final class Log: Sendable {
         for (key, value) in context.merging(fields()).all { line.add(key.rawValue, value) }
         sink.write(line.finish(), level)
     }
+}
+
+/// The lowest level that is written. A log and those that are made from it share it.
+private final class LogThreshold: Sendable {
+    let rank: Atomic<Int>
+
+    init(_ minimum: LogLevel) { rank = Atomic(minimum.rank) }
 }

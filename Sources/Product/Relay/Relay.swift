@@ -52,6 +52,7 @@ public final class Relay: Sendable {
     let phones: any PhoneCertificates
     public let operations: Operations
     private let sealers: Mutex<Sealer>
+    private let policies: Mutex<Policy>
     let signers: Mutex<StatementSigner?>
     /// The state of the task that signs rows again under the current key.
     let signing = Mutex<(isRunning: Bool, notBefore: Instant?)>((false, nil))
@@ -119,6 +120,7 @@ public final class Relay: Sendable {
         self.webhooks = WebhookDispatcher(webhooks)
         self.phones = phones
         sealers = Mutex(sealer)
+        policies = Mutex(settings.policy)
         signers = Mutex(statements)
         self.time = time
         self.randomness = randomness
@@ -142,6 +144,12 @@ public final class Relay: Sendable {
 
     /// Replaces the sealer for all later uses.
     public func replace(_ sealer: Sealer) { sealers.withLock { $0 = sealer } }
+
+    /// The policy of websites that set nothing else.
+    var defaultPolicy: Policy { policies.withLock { $0 } }
+
+    /// Uses these policies for later requests. An open challenge keeps those of its beginning.
+    public func replace(_ policy: Policy) { policies.withLock { $0 = policy } }
 
     /// The courier for mails; nil if none is configured.
     var mail: (any MessageCourier)? { couriers.withLock { $0.mail } }

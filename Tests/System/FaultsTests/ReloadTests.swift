@@ -87,6 +87,50 @@ import World
         try await fixture.finish(login, by: phone)
     }
 
+    @Test func policiesAndLogLevelAreReloaded() async throws {
+        let fixture = try await Fixture.start()
+        let (token, phone) = try await fixture.enrol("anna")
+        let before = try await fixture.login(token)
+        try fixture.relay.change { settings in
+            try settings.set("policies.lifetime", to: "201")
+            try settings.set("log.level", to: "debug")
+        }
+        fixture.relay.signal(SIGHUP)
+        try await fixture.relay.logged("event=daemon.reloaded")
+        // The open login keeps its policies.
+        try await fixture.finish(before, by: phone)
+        let lifetime = "SELECT count(*) FROM challenge WHERE policy LIKE '%\"lifetime\":\"201\"%'"
+        #expect(try fixture.relay.count(lifetime) == 0)
+        let after = try await fixture.login(token)
+        #expect(try fixture.relay.count(lifetime) == 1)
+        try await fixture.finish(after, by: phone)
+        try await fixture.relay.logged("level=debug")
+        #expect(!fixture.relay.log.contains("event=daemon.restart"))
+    }
+
+    /// A setting that waits for the next start is checked as well, because nobody may be there then.
+    @Test func settingsWithWhichTheNextStartWouldFailAreRefused() async throws {
+        let fixture = try await Fixture.start()
+        let before = try TextFile.read(fixture.relay.settings)
+        try fixture.relay.change { settings in
+            try settings.set("tls.revoked", to: "ca.pem")
+            try settings.set("policies.lifetime", to: "201")
+        }
+        fixture.relay.signal(SIGHUP)
+        let refused = try await fixture.relay.logged("event=daemon.reload ")
+        #expect(refused.contains("holds no revocation list"), "\(refused)")
+        let (token, phone) = try await fixture.enrol("anna")
+        try await fixture.finish(try await fixture.login(token), by: phone)
+        #expect(
+            try fixture.relay.count("SELECT count(*) FROM challenge WHERE policy LIKE '%\"lifetime\":\"201\"%'") == 0)
+        // A valid one is named.
+        try TextFile.write(before, to: fixture.relay.settings)
+        try fixture.relay.change { settings in try settings.set("tls.websites_key", to: "elsewhere.key") }
+        fixture.relay.signal(SIGHUP)
+        try await fixture.relay.logged("event=daemon.reloaded")
+        #expect(fixture.relay.log.contains("event=daemon.restart setting=tls.websites_key "))
+    }
+
     /// Otherwise phones would not accept the relay any more.
     @Test func pinnedAuthorityCannotChangeOnReload() async throws {
         let fixture = try await Fixture.start()

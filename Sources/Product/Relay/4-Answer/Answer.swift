@@ -251,7 +251,7 @@ extension Relay {
 
     func policy(_ json: String, of challenge: ChallengeID) throws(Refusal) -> Policy {
         do {
-            return try settings.policy.changed(by: json)
+            return try defaultPolicy.changed(by: json)
         } catch {
             log.error("challenge.policy", [.challenge: challenge.text, .reason: error.message])
             throw .broken

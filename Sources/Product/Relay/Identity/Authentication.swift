@@ -88,7 +88,7 @@ extension Relay {
     /// installation.
     func website(_ row: WebsiteRow) throws(Refusal) -> Website {
         do {
-            let policy = try settings.policy.changed(by: row.policy)
+            let policy = try defaultPolicy.changed(by: row.policy)
             return Website(id: row.id, name: row.name, displayName: row.displayName, policy: policy)
         } catch {
             log.error("website.policy", [.website: row.name, .reason: error.message])

@@ -31,9 +31,10 @@ extension Daemon {
     /// `KeyProcessTests.swift` test it.
     public func reload() async {
         do throws(Failure) {
-            let (now, isLeft) = try settingsNow()
+            let (now, new) = try settingsNow()
             try hardening?.requireReach(of: now)
             let materials = try LoadedFiles.load(now, at: SystemTime().now(), waiting: .zero)
+            try checkNextStart(new, besides: now)
             guard materials.authority.spkiThumbprint == pin else {
                 throw Failure(
                     .failed,
@@ -62,23 +63,25 @@ extension Daemon {
             // together. A connection that is open keeps the old one; its phone then opens another.
             relay.replace(materials.statements)
             for server in servers { await server.loop.perform { server.value.replace(tls: materials.tls) } }
-            if isLeft {
-                log.warning("daemon.restart", [.reason: "other settings have changed, and need a restart"])
-            }
+            relay.replace(now.policy)
+            log.use(minimum: now.log.level)
+            reportLeft(new, besides: now)
             log.notice("daemon.reloaded", [.keyID: sealer.currentID])
         } catch {
             log.error("daemon.reload", [.error: error.message])
         }
     }
 
-    /// Returns the settings for a reload, and whether other settings have changed, too.
+    /// Returns the settings for a reload, and those of the file.
     ///
-    /// They are the settings of the start, with the new webhooks, mail, templates, text messages and
-    /// directories. The push credential is taken as a whole, because a new key has a new key id, which
-    /// is a setting.
-    private func settingsNow() throws(Failure) -> (Settings, isLeft: Bool) {
+    /// The first are the settings of the start, with the new policies, log level, webhooks, mail,
+    /// templates, text messages and directories. The push credential is taken as a whole, because a
+    /// new key has a new key id, which is a setting.
+    private func settingsNow() throws(Failure) -> (now: Settings, new: Settings) {
         var now = settings
         let new = try reread()
+        now.policy = new.policy
+        now.log.level = new.log.level
         now.webhooks = new.webhooks
         now.mail = new.mail
         now.templates = new.templates
@@ -91,7 +94,33 @@ extension Daemon {
             now.push.certificate = new.push.certificate
             now.push.certificateKey = new.push.certificateKey
         }
-        return (now, now != new)
+        return (now, new)
+    }
+
+    /// Refuses settings with which the next start would fail, although this reload does not use them.
+    /// Otherwise the fault would be noticed only then, perhaps at night. Files that this process may
+    /// not open cannot be checked.
+    private func checkNextStart(_ new: Settings, besides now: Settings) throws(Failure) {
+        guard new != now else { return }
+        do throws(Failure) {
+            try hardening?.requireReach(of: new)
+        } catch {
+            log.warning("daemon.restart", [.reason: error.message])
+            return
+        }
+        _ = try LoadedFiles.load(new, at: SystemTime().now(), waiting: .zero)
+    }
+
+    /// Names the settings that have changed, and take effect only at the next start.
+    private func reportLeft(_ new: Settings, besides now: Settings) {
+        let left = SettingsKeys.all.filter { $0.text(new) != $0.text(now) }
+        guard !left.isEmpty else { return }
+        log.warning(
+            "daemon.restart",
+            [
+                .setting: left.map(\.name).joined(separator: ","),
+                .reason: "these settings have changed, and need a restart",
+            ])
     }
 
     /// Uses the new credential for later pushes. Pushes in flight end under the old one.
