@@ -2,9 +2,12 @@
 extension Registry {
     public static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-    public func exposition() -> [UInt8] {
+    /// Writes the metrics.
+    ///
+    /// - Parameter isIncluded: takes the name of a family, and returns whether to write it.
+    public func exposition(where isIncluded: (String) -> Bool = { _ in true }) -> [UInt8] {
         var text = ""
-        for family in families {
+        for family in families where isIncluded(family.name) {
             text += "# HELP \(family.name) \(Self.escaped(family.about, quote: false))\n"
             text += "# TYPE \(family.name) \(family.kind.rawValue)\n"
             for series in family.series {

@@ -54,6 +54,18 @@ private struct Pair: Hashable {
         #expect(colours[.green] == 1 && colours.total == 1 && plain.value == 42 && level.value == 4)
     }
 
+    @Test func expositionCanBeLimitedToSomeFamilies() {
+        registry.counter("app_events_total", "Events.").add(3)
+        registry.gauge("app_depth", "How deep it is.") { -7 }
+        #expect(
+            String(decoding: registry.exposition { $0 == "app_depth" }, as: UTF8.self) == """
+                # HELP app_depth How deep it is.
+                # TYPE app_depth gauge
+                app_depth -7
+
+                """)
+    }
+
     @Test func seriesMayHaveSeveralLabels() {
         let pairs = Colour.allCases.flatMap { left in (0..<2).map { Pair(left: left, right: $0) } }
         let counters = registry.counters("app_pairs_total", "Pairs.", by: ["left", "right"], pairs + pairs) {

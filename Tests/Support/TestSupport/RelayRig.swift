@@ -300,7 +300,8 @@ extension Registry {
     public func number(_ series: String) -> Double? {
         // The lines are compared as bytes, because characters take ten times as long.
         let prefix = Array("\(series) ".utf8)
-        return exposition().split(separator: UInt8(ascii: "\n")).first { $0.starts(with: prefix) }
+        return exposition { series.hasPrefix($0) }.split(separator: UInt8(ascii: "\n"))
+            .first { $0.starts(with: prefix) }
             .flatMap { Double(String(decoding: $0.dropFirst(prefix.count), as: UTF8.self)) }
     }
 }
