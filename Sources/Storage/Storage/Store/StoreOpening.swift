@@ -38,7 +38,7 @@ extension Store {
     public static func open(
         _ url: StorageURL, schema: SchemaRequirement = .require, time: any TimeSource, log: Log,
         options: StoreOptions = StoreOptions(), randomness: any Randomness = SystemRandomness(),
-        worker: (String) throws -> any Worker = { try WorkerThread(name: $0) }
+        worker: @escaping (String) throws -> any Worker = { try WorkerThread(name: $0) }
     ) throws(StoreFailure) -> Store {
         try open(
             url, schema: schema, migrations: Migration.all, time: time, log: log, options: options,
@@ -55,18 +55,41 @@ extension Store {
             url, schema: .require, migrations: Migration.all, time: time, log: log, options: options, watch: watch)
     }
 
+    /// Opens a store over connected sessions to a database whose tables exist. The store closes the
+    /// sessions when it closes. They may then pass the connection on, with its prepared statements.
+    package static func open(
+        over writes: sending any Session, reads: sending any Session, at url: StorageURL, time: any TimeSource,
+        log: Log, options: StoreOptions
+    ) throws(StoreFailure) -> Store {
+        let factory = LaneFactory(options, time: time, randomness: SystemRandomness(), log: log) {
+            try WorkerThread(name: $0)
+        }
+        do {
+            let version = try Migration.all.check(writes)
+            let writing = try factory.lane(.writing, over: writes)
+            let reading: Lane
+            do {
+                reading = try factory.lane(.reading, over: reads)
+            } catch {
+                writing.close()
+                throw error
+            }
+            return Store(
+                writes: writing, reads: reading, watching: nil, logFile: nil, hosts: url.places,
+                schemaVersion: version, keys: factory.keys, limit: options.deadline, time: time)
+        } catch {
+            throw failure(error, at: url)
+        }
+    }
+
     static func open(
         _ url: StorageURL, schema: SchemaRequirement, migrations: [Migration], time: any TimeSource, log: Log,
         options: StoreOptions, randomness: any Randomness = SystemRandomness(),
         watch: (sending any Session) -> sending any Session = { $0 },
-        worker: (String) throws -> any Worker = { try WorkerThread(name: $0) }
+        worker: @escaping (String) throws -> any Worker = { try WorkerThread(name: $0) }
     ) throws(StoreFailure) -> Store {
-        var limits = Lane.Limits()
-        limits.batch = options.batch
-        limits.waiting = options.waiting
-        let keys = RowKeys(options.rows)
+        let factory = LaneFactory(options, time: time, randomness: randomness, log: log, worker: worker)
         let schema = url == .memory ? .migrate : schema
-        let version: Int64
         do {
             let engine = url.engine(time: time, silence: options.silence)
             if schema == .migrate, url != .memory {
@@ -77,27 +100,20 @@ extension Store {
             let logFile = try engine.writeAheadLog { try worker("store-log") }
             let session = try engine.session(.writing, logFile)
             if url == .memory { try migrations.migrate(session, url.dialect, now: time.now()) }
-            version = try migrations.check(session)
+            let version = try migrations.check(session)
             if version != migrations.known {
                 log.notice(
                     version < migrations.known ? "schema.older" : "schema.newer",
                     [.version: version, .limit: migrations.known])
             }
-            let writes = try Lane(
-                .writing, session: watch(session), worker: worker("store"), time: time, randomness: randomness,
-                limits: limits, keys: keys, log: log.with([.lane: "writes"]))
+            let writes = try factory.lane(.writing, over: watch(session))
             var reads: Lane?
             var watching: Lane?
             if url != .memory {
                 do {
-                    reads = try Lane(
-                        .reading, session: watch(engine.session(.reading)), worker: worker("store-reads"),
-                        time: time, randomness: randomness, limits: limits, keys: keys, log: log.with([.lane: "reads"]))
+                    reads = try factory.lane(.reading, over: watch(engine.session(.reading)))
                     if options.watches {
-                        watching = try Lane(
-                            .watching, session: watch(engine.session(.watching)), worker: worker("store-watch"),
-                            time: time, randomness: randomness, limits: limits, keys: keys,
-                            log: log.with([.lane: "watching"]))
+                        watching = try factory.lane(.watching, over: watch(engine.session(.watching)))
                     }
                 } catch {
                     reads?.close()
@@ -107,19 +123,24 @@ extension Store {
             }
             return Store(
                 writes: writes, reads: reads, watching: watching, logFile: logFile, hosts: url.places,
-                schemaVersion: version, keys: keys, limit: options.deadline, time: time)
-        } catch SessionFailure.statement(let message) {
-            throw .internal("\(url): \(message)")
-        } catch let failure as SessionFailure {
-            throw .unavailable("\(url): \(failure.message)")
+                schemaVersion: version, keys: factory.keys, limit: options.deadline, time: time)
         } catch {
-            throw .unavailable("\(url): \(error)")
+            throw failure(error, at: url)
+        }
+    }
+
+    /// Returns the failure to open a store. It names the URL.
+    private static func failure(_ error: any Error, at url: StorageURL) -> StoreFailure {
+        switch error {
+        case SessionFailure.statement(let message): .internal("\(url): \(message)")
+        case let failure as SessionFailure: .unavailable("\(url): \(failure.message)")
+        default: .unavailable("\(url): \(error)")
         }
     }
 }
 
 extension StorageURL {
-    enum Use {
+    package enum Use {
         case migrating
         case writing
         case reading
@@ -147,7 +168,7 @@ extension StorageURL {
     }
 
     /// Opens one session outside a store, for tests and tools.
-    func session(_ use: Use) throws(SessionFailure) -> sending any Session { try engine().session(use) }
+    package func session(_ use: Use) throws(SessionFailure) -> sending any Session { try engine().session(use) }
 
     /// The factory for the sessions of one store. Its MariaDB sessions share `MariaDBHosts`, so
     /// that they use the same host.
