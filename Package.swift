@@ -321,7 +321,7 @@ let support = layer(
             "FakeAPNs", "GSM", "HTTP", "HTTP2", "JSON", "Log", "Metrics", "Relay", "SMPP", "Storage", "TLS", "WebPush",
             "Webhooks", "World",
         ], path: "Tests/Support/TestSupport"),
-    tests("TestSupport", ["TestSupport"]))
+    tests("TestSupport", ["Log", "Storage", "TestSupport", "World"]))
 
 /// Tests of whole programs, and simulations of the relay.
 let system = layer(

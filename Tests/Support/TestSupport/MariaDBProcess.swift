@@ -40,6 +40,8 @@ final class MariaDBProcess: Sendable {
             // A starting server removes old files from its temporary directory, so each server has
             // its own.
             "--innodb-flush-log-at-trx-commit=1", "--tmpdir=\(directory)",
+            // Connections that tests share keep the statements of all these tests.
+            "--max-prepared-stmt-count=1000000",
         ] + options
     }
 

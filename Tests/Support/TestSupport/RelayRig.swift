@@ -32,7 +32,7 @@ public final class RelayRig: Sendable {
     public var loop: EventLoop { loops.loops[0] }
 
     public convenience init(_ kind: StoreKind, time: TestTime = TestTime()) async throws {
-        try await self.init(over: try await kind.fresh(), time: time)
+        try await self.init(over: try await kind.lent(), time: time)
     }
 
     /// Creates another relay over the same store.
@@ -51,9 +51,7 @@ public final class RelayRig: Sendable {
         var options = StoreOptions.patient
         options.rows = try Self.rowAuthenticator()
         let signing = options
-        store = try await blocking {
-            try Store.open(place.url, schema: .migrate, time: SystemTime(), log: log, options: signing)
-        }
+        store = try await blocking { try place.open(log: log, options: signing) }
         relay = try Self.relay(
             over: store, push: pushes, mail: mails, texts: texts, webhooks: webhooks,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()), time: time,

@@ -10,6 +10,13 @@ public enum StoreKind: String, Sendable, CaseIterable, CustomStringConvertible {
 
     public var description: String { rawValue }
 
+    /// Returns an empty store for one rig. On MariaDB, it may be a database that an earlier rig has
+    /// used.
+    public func lent() async throws -> FreshStore {
+        guard self == .mariadb else { return try await fresh() }
+        return try await blocking { try FreshStore(from: .shared) }
+    }
+
     /// Returns a new, empty store, which exists while the value is kept.
     public func fresh() async throws -> FreshStore {
         switch self {
@@ -27,12 +34,33 @@ public enum StoreKind: String, Sendable, CaseIterable, CustomStringConvertible {
 }
 
 public final class FreshStore: Sendable {
-    public let url: StorageURL
+    private let place: StorageURL
     private let kept: (any AnyObject & Sendable)?
+    private let loan: StoreLoan?
 
     init(url: StorageURL, kept: (any AnyObject & Sendable)?) {
-        self.url = url
+        place = url
         self.kept = kept
+        loan = nil
+    }
+
+    init(lent loan: StoreLoan) {
+        place = loan.database.url
+        kept = nil
+        self.loan = loan
+    }
+
+    /// The URL of the store. Somebody may open another store there at any time, so no later rig gets
+    /// the same database.
+    public var url: StorageURL {
+        loan?.end()
+        return place
+    }
+
+    /// Opens the store, and creates its tables if it has none.
+    package func open(log: Log, options: StoreOptions) throws -> Store {
+        if let store = try loan?.open(log: log, options: options) { return store }
+        return try Store.open(url, schema: .migrate, time: SystemTime(), log: log, options: options)
     }
 
     /// Returns a MariaDB store, used with an account that has only the documented rights of a

@@ -23,7 +23,7 @@ final class APIRig: Sendable {
         dependencies: [Dependency] = [], deadline: Duration = .seconds(10), _ kind: StoreKind? = nil,
         noting statements: Statements? = nil, quotas: Quotas = Quotas()
     ) async throws {
-        let store = try await (kind ?? (statements == nil ? StoreKind.memory : .file)).fresh()
+        let store = try await (kind ?? (statements == nil ? StoreKind.memory : .file)).lent()
         let rig = try await RelayRig(over: store, time: TestTime(), quotas: quotas)
         relay = rig
         api = API(
