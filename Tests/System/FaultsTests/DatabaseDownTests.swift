@@ -104,7 +104,7 @@ import World
         try harm.end(server)
         let text = problem?.description ?? ""
         #expect(text.contains("ended with 5"), "\(text)")
-        #expect(text.contains("the store does not answer: mariadb://"), "\(text)")
+        #expect(text.contains("the store cannot be used: mariadb://"), "\(text)")
         #expect(text.contains("then try again"), "\(text)")
         try await fixture.relay.restart()
         #expect(try await fixture.anyone.send("GET", "/ready").status == 200)

@@ -87,6 +87,16 @@ import World
         try await fixture.finish(login, by: phone)
     }
 
+    /// Signals that have a meaning for other daemons do not end this one.
+    @Test func otherSignalsAreIgnored() async throws {
+        let fixture = try await Fixture.start()
+        for number in [SIGUSR1, SIGUSR2] { fixture.relay.signal(number) }
+        fixture.relay.signal(SIGHUP)
+        try await fixture.relay.logged("event=daemon.reloaded")
+        let (token, phone) = try await fixture.enrol("anna")
+        try await fixture.finish(try await fixture.login(token), by: phone)
+    }
+
     @Test func policiesAndLogLevelAreReloaded() async throws {
         let fixture = try await Fixture.start()
         let (token, phone) = try await fixture.enrol("anna")

@@ -121,6 +121,27 @@ import Testing
         #expect(checked.errors.contains("ca.pem, whose key phones pin; append it"), "\(checked.errors)")
     }
 
+    /// The settings file may be shared, because its secrets are usually in files of their own.
+    @Test func passwordThatOthersCanReadIsNamed() async throws {
+        let server = try await blocking { try MariaDBServer.shared() }
+        let url = server.url(try await blocking { try server.freshDatabase() })
+        let installed = try await Installed("--storage", url)
+        let before = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(before.status == 0 && !before.output.contains("password"), "\(before.output) \(before.errors)")
+        var settings = try text(installed.settings)
+        // An account without a password accepts none, so the check of the store then fails, too.
+        try settings.set("storage", to: url.replacing("@", with: ":secret@", maxReplacements: 1))
+        try TextFile.write(settings, to: installed.settings)
+        _ = try await Child.run("chmod", ["644", installed.settings])
+        let denied = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(denied.status == 5, "\(denied.errors)")
+        #expect(denied.errors.contains("the store cannot be used: mariadb://"), "\(denied.errors)")
+        #expect(denied.errors.contains("Access denied") && denied.errors.contains("account, password or schema"))
+        #expect(!denied.errors.contains("secret"))
+        let relay = try await BuiltProgram.twoefayd("--config", installed.settings)
+        #expect(relay.errors.contains("event=settings.exposed"), "\(relay.errors)")
+    }
+
     @Test func missingStoreIsDistinguishedFromABrokenOne() async throws {
         let installed = try await Installed()
         _ = try await Child.run("sh", ["-c", "rm twoefay.db*"], in: installed.directory("relay"))

@@ -27,11 +27,13 @@ public enum DaemonProgram {
             let memory = MemoryProtection.begin()
             let now = SystemTime().now()
             let (settings, files) = try Settings.loadWithFiles(invocation, at: now)
-            if invocation.has("check") { return try check(settings, files, at: now) }
+            let exposed = invocation.value("config").flatMap { settings.passwordWarning($0) }
+            if invocation.has("check") { return try check(settings, files, [exposed].compactMap { $0 }, at: now) }
             // This log writes at once, because a log with its own thread must not start before the
             // process is restricted.
             let log = Log(format: settings.log.format, minimum: settings.log.level)
             memory.report(to: log)
+            if let exposed { log.warning("settings.exposed", [.reason: exposed]) }
             let hardening = try settings.restrictProcess(log: log)
             try Daemon.run(settings, files, hardening: hardening) { () throws(Failure) in
                 try Settings.load(invocation)
@@ -41,7 +43,7 @@ public enum DaemonProgram {
     }
 
     private static func check(
-        _ settings: Settings, _ files: LoadedFiles, at now: Timestamp
+        _ settings: Settings, _ files: LoadedFiles, _ warnings: [String], at now: Timestamp
     ) throws(Failure) -> Report {
         try settings.requireHardening()
         let hardening = settings.hardeningReport()
@@ -73,7 +75,7 @@ public enum DaemonProgram {
                 "twoefay-keys at \(service.path) holds the master key and the key of the phones' authority.")
         }
         lines.append(hardening.line)
-        let warnings = files.certificates.compactMap { $0.warning(at: now) }
+        let warnings = warnings + files.certificates.compactMap { $0.warning(at: now) }
         lines += warnings.map { "Warning: \($0)" }
         return Report(
             lines.joined(separator: "\n"),

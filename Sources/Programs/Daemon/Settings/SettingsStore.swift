@@ -13,6 +13,16 @@ extension Settings {
         }
     }
 
+    /// The warning about a password in `storage` that other users of this machine can read; nil if
+    /// there is none.
+    ///
+    /// - Parameter file: the path of the settings file.
+    func passwordWarning(_ file: String) -> String? {
+        guard case .mariadb(let server)? = try? storageURL(), server.password != nil, Files.isReadableByOthers(file)
+        else { return nil }
+        return "\(file): others can read the password in storage; chmod 600 it, or name a password_file"
+    }
+
     /// Opens the store of an installation, for a command of `twoefay`.
     public func openStore(
         _ schema: SchemaRequirement = .require, time: any TimeSource = SystemTime()
@@ -45,8 +55,9 @@ extension Failure {
         switch failure {
         case .unavailable(let reason):
             self.init(
-                .unavailable, "the store does not answer: \(reason)",
-                next: "Check that it runs, and that it can be reached as the settings say; then try again.")
+                .unavailable, "the store cannot be used: \(reason)",
+                next: "If it is down, start it. If it refuses this program, correct what the reason names: host, "
+                    + "account, password or schema.")
         case .internal(let reason):
             self.init(
                 .failed, "the store gave an unexpected answer: \(reason)",
