@@ -66,6 +66,8 @@ public enum LogKey: String, Sendable, CaseIterable {
     case relay
     case authority
     case serial
+    case subject
+    case issuer
     case keyID = "key_id"
     case expiresAt = "expires_at"
 }

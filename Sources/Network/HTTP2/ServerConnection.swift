@@ -224,6 +224,9 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
     func transportEnded(_ end: TransportEnd) {
         if case .failed(let failure) = end {
             log.debug("connection.failed", [.remote: remote, .error: failure.description])
+            if case .tls(let fault) = failure, let certificate = fault.certificate {
+                server.refusals?.record(certificate, from: remote)
+            }
         }
         if let timer { loop.cancel(timer.id) }
         timer = nil

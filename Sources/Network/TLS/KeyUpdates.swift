@@ -14,8 +14,6 @@ extension TLSSession {
 
     /// Starts the count. Call it when the handshake is complete.
     func countKeyUpdates() {
-        // The pointer stays valid, because this object frees the session.
-        SSL_set_ex_data(session, 0, Unmanaged.passUnretained(self).toOpaque())
         SSL_set_info_callback(session, noteStep)
         copenssl_tls_do_not_retry(session)
     }
@@ -27,10 +25,10 @@ extension TLSSession {
 }
 
 private nonisolated func noteStep(_ session: OpaquePointer?, _ kind: Int32, _ value: Int32) {
-    guard let session, let pointer = SSL_get_ex_data(session, 0) else { return }
+    guard let session else { return }
     let isRefusal = kind == SSL_CB_WRITE_ALERT && value & 0xff == SSL_AD_NO_RENEGOTIATION
-    guard isRefusal || SSL_get_state(session) == TLS_ST_SR_KEY_UPDATE else { return }
-    let owner = Unmanaged<TLSSession>.fromOpaque(pointer).takeUnretainedValue()
+    guard isRefusal || SSL_get_state(session) == TLS_ST_SR_KEY_UPDATE, let owner = TLSSession.owner(of: session)
+    else { return }
     owner.keyUpdates += 1
     if isRefusal, owner.keyUpdates > TLSSession.renegotiations {
         SSL_set_shutdown(session, SSL_get_shutdown(session) | SSL_RECEIVED_SHUTDOWN)

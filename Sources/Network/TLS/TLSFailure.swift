@@ -4,10 +4,13 @@ import COpenSSL
 public struct TLSFailure: Error, Sendable, Equatable, CustomStringConvertible {
     public let what: String
     public let reasons: [String]
+    /// The certificate of a client that ended its handshake.
+    public let certificate: RefusedCertificate?
 
-    public init(_ what: String, _ reasons: [String] = []) {
+    public init(_ what: String, _ reasons: [String] = [], certificate: RefusedCertificate? = nil) {
         self.what = what
         self.reasons = reasons
+        self.certificate = certificate
     }
 
     public var description: String {

@@ -112,14 +112,25 @@ private nonisolated func verifyClient(_ store: OpaquePointer?, _ argument: Unsaf
         X509_STORE_CTX_set_flags(store, UInt(X509_V_FLAG_CRL_CHECK))
     }
     let result = X509_verify_cert(store)
-    guard result == 1 else { return result }
+    guard result == 1 else {
+        keep(leaf, refusedBy: store)
+        return result
+    }
     guard X509_get_extension_flags(leaf) & UInt32(EXFLAG_XKUSAGE) != 0,
         X509_get_extended_key_usage(leaf) & UInt32(XKU_SSL_CLIENT) != 0
     else {
         X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE)
+        keep(leaf, refusedBy: store)
         return 0
     }
     return 1
+}
+
+/// Notes the certificate in its session, because OpenSSL keeps none of a handshake that failed.
+private nonisolated func keep(_ leaf: OpaquePointer, refusedBy store: OpaquePointer) {
+    guard let session = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()) else { return }
+    TLSSession.owner(of: OpaquePointer(session))?.refused = RefusedCertificate(
+        leaf, error: X509_STORE_CTX_get_error(store))
 }
 
 /// Selects h2 in ALPN, and refuses a client that does not offer it.

@@ -46,12 +46,16 @@ public final class TLSSession {
     /// The number of times that the client has changed its keys, or has tried to renegotiate.
     /// Counted for servers only.
     public internal(set) var keyUpdates = 0
+    /// The certificate of the client that was not accepted.
+    var refused: RefusedCertificate?
 
     public init(server context: TLSServerContext, fd: Int32) throws(TLSFailure) {
         application = context.application
         session = try Self.make(context.context, fd)
         server = context
         client = nil
+        // For the callbacks. The pointer stays valid, because this object frees the session.
+        SSL_set_ex_data(session, 0, Unmanaged.passUnretained(self).toOpaque())
         SSL_set_accept_state(session)
     }
 
@@ -184,7 +188,12 @@ public final class TLSSession {
             guard verdict != Int(X509_V_OK) else { return .failed(collected) }
             // The error queue does not say which check of the certificate failed.
             let reason = String(cString: X509_verify_cert_error_string(verdict))
-            return .failed(TLSFailure(what, collected.reasons + [reason]))
+            return .failed(TLSFailure(what, collected.reasons + [reason], certificate: refused))
         }
+    }
+
+    /// The session to which an `SSL *` of a server belongs.
+    static func owner(of session: OpaquePointer) -> TLSSession? {
+        SSL_get_ex_data(session, 0).map { Unmanaged<TLSSession>.fromOpaque($0).takeUnretainedValue() }
     }
 }

@@ -149,6 +149,31 @@ struct TLSTests {
         #expect(client != nil)
         if let reason = reasons[bad] { #expect(server?.reasons.last == reason) }
         #expect(pair.server.peer == nil)
+        // The operator learns which certificate it was, and why it was not accepted.
+        let refused = server?.certificate
+        let words: [Bad: RefusedCertificate.Reason] = [
+            .expired: .expired, .notYetValid: .early, .serverAuthOnly: .purpose, .noUsage: .purpose,
+            .selfSigned: .issuer, .revoked: .revoked,
+        ]
+        if let word = words[bad] { #expect(refused?.reason == word) }
+        if bad == .wrongAuthority { #expect([.issuer, .signature].contains(refused?.reason)) }
+        #expect(refused?.subject == (bad == .selfSigned ? "/CN=me" : "/CN=client"))
+        #expect(refused?.issuer == (bad == .selfSigned ? "/CN=me" : "/CN=websites"))
+    }
+
+    /// The client chooses the names in a certificate.
+    @Test func namesOfARefusedCertificateAreBounded() throws {
+        let key = try P256PrivateKey.generate(SystemRandomness())
+        let names = ["a\nlevel=error", String(repeating: "x", count: 64), "Zoë"]
+        for name in names {
+            let request = CertificateRequest(
+                key: key.publicKey, commonName: name, usages: [.clientAuth], notBefore: now - .seconds(60),
+                notAfter: now - .seconds(30))
+            let certificate = IssuedCertificate(certificate: try authorities.websites.issue(request), key: key)
+            let pair = try TLSPair(authorities.serverContext(), authorities.clientContext(certificate))
+            let subject = try #require(pair.serverFailure()?.certificate?.subject)
+            #expect(subject.utf8.count <= 256 && subject.utf8.allSatisfy { (0x20..<0x7f).contains($0) }, "\(subject)")
+        }
     }
 
     @Test func crlAffectsOnlyItsCertificates() throws {
@@ -166,7 +191,9 @@ struct TLSTests {
     @Test func expiredCRLRefusesCertificates() throws {
         let crl = try authorities.websites.makeCRL(revoked: [], days: 1, at: now - .seconds(3 * 86_400))
         let pair = try TLSPair(authorities.serverContext(crl: crl), authorities.clientContext(authorities.client()))
-        #expect(pair.shake().server?.reasons.last == "CRL has expired")
+        let failure = pair.shake().server
+        #expect(failure?.reasons.last == "CRL has expired")
+        #expect(failure?.certificate?.reason == .list)
     }
 
     @Test func oneAuthorityCannotServeBothRoles() throws {

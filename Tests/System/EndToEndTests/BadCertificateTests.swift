@@ -134,6 +134,24 @@ import World
         }
     }
 
+    @Test func refusedCertificateIsNamedInTheLog() async throws {
+        try await Fixture.run { fixture in
+            let websites = try fixture.authority("website-ca")
+            let key = try P256PrivateKey.generate(SystemRandomness())
+            let now = SystemTime().now()
+            let expired = try websites.issue(
+                CertificateRequest(
+                    key: key.publicKey, commonName: "shop of 2025", names: [.uri("twoefay:website:shop")],
+                    usages: [.clientAuth], notBefore: now - .seconds(600), notAfter: now - .seconds(60)))
+            let client = try fixture.holder("expired", try expired.pem(), key)
+            let status = try await client.refusal("GET", "/user/bob")
+            #expect(APIClient.broken.contains(status), "curl ended with \(status)")
+            let line = try await fixture.relay.logged("event=handshake.refused")
+            #expect(line.contains("level=info") && line.contains("reason=expired"), "\(line)")
+            #expect(line.contains("subject=\"/CN=shop of 2025\""), "\(line)")
+        }
+    }
+
     @Test func certificateInTheCRLIsRefused() async throws {
         try await Fixture.run { fixture in
             let relay = fixture.relay

@@ -55,6 +55,7 @@ final class Components: Sendable {
     let registry = Registry()
     let proxies: Proxies
     let admission: AdmissionControl
+    let refusals: HandshakeRefusals
     private let drawing: QRThread
     let api: API
 
@@ -67,6 +68,7 @@ final class Components: Sendable {
         let proxies = Proxies(settings.proxies?.all ?? [])
         self.proxies = proxies
         admission = ConnectionLimits.admission(settings.connections, time: time, log: log, registry)
+        refusals = ConnectionLimits.refusals(time: time, log: log, registry)
         registry.counter(
             "twoefay_proxied_connections_refused_total",
             "Connections from load balancers refused for a missing or invalid PROXY header."

@@ -34,6 +34,17 @@ enum ConnectionLimits {
         return admission
     }
 
+    /// Creates the record of certificates that end handshakes.
+    static func refusals(time: any TimeSource, log: Log, _ registry: Registry) -> HandshakeRefusals {
+        let refusals = HandshakeRefusals(time: time, log: log)
+        registry.counters(
+            "twoefay_handshakes_refused_total",
+            "TLS handshakes that ended because of the client's certificate, by reason.", by: "reason",
+            HandshakeRefusals.reasons
+        ) { refusals.count(reason: $0) }
+        return refusals
+    }
+
     static func limits(_ settings: Settings.ConnectionSettings, total: Int) -> AdmissionLimits {
         var limits = AdmissionLimits(total: total, perSource: settings.perSource > 0 ? settings.perSource : nil)
         limits.perPhone = settings.perPhone

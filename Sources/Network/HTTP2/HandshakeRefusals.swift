@@ -1,0 +1,50 @@
+import Log
+import Synchronization
+import TLS
+import World
+
+/// The handshakes that ended because of the client's certificate, over all servers that share this.
+/// Without it, a website with an expired certificate would only see a closed connection, and its
+/// operator nothing.
+///
+/// Each is counted by its reason. One in ten seconds is logged for each reason, because anybody can
+/// cause them.
+public final class HandshakeRefusals: Sendable {
+    private struct State {
+        var counts: [RefusedCertificate.Reason: UInt64] = [:]
+        var bursts: [RefusedCertificate.Reason: LogThrottle] = [:]
+    }
+
+    private let state = Mutex(State())
+    private let time: any TimeSource
+    private let log: Log
+
+    public init(time: any TimeSource, log: Log) {
+        self.time = time
+        self.log = log
+    }
+
+    /// The values of the `reason` label.
+    public static var reasons: [String] { RefusedCertificate.Reason.allCases.map(\.rawValue) }
+
+    public func count(reason: String) -> UInt64 {
+        guard let reason = RefusedCertificate.Reason(rawValue: reason) else { return 0 }
+        return state.withLock { $0.counts[reason] ?? 0 }
+    }
+
+    /// - Parameter remote: the address of the client.
+    func record(_ certificate: RefusedCertificate, from remote: String) {
+        let now = time.instant()
+        let count = state.withLock { state in
+            state.counts[certificate.reason, default: 0] += 1
+            return state.bursts[certificate.reason, default: LogThrottle()].record(at: now)
+        }
+        guard let count else { return }
+        log.info(
+            "handshake.refused",
+            [
+                .remote: remote, .reason: certificate.reason.rawValue, .subject: certificate.subject,
+                .issuer: certificate.issuer, .count: count,
+            ])
+    }
+}
