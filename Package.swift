@@ -99,7 +99,8 @@ let base = layer(
     tests("Crypto", ["Bytes", "Crypto", "JSON", "World"]),
     tests("Log", ["JSON", "Log", "World"]),
     tests(
-        "Attestation", ["Attestation", "Bytes", "Crypto", "JSON", "TestSupport", "World"], scripts: ["Vectors"]))
+        "Attestation", ["Attestation", "Bytes", "Crypto", "JSON", "SimulatedAttestation", "TestSupport", "World"],
+        scripts: ["Vectors"]))
 
 /// The content of messages, and the outcomes of sending them, without a socket.
 let messages = layer(
@@ -246,6 +247,7 @@ let security = layer(
 /// product.
 let clients = layer(
     "Clients",
+    module("SimulatedAttestation", ["Attestation", "Bytes", "Crypto", "World"]),
     module(
         "TwoefayClient", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "Webhooks", "World"]),
     module("Phone", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World"]),

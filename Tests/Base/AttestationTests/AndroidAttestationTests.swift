@@ -1,6 +1,7 @@
 import Attestation
 import Bytes
 import Crypto
+import SimulatedAttestation
 import Testing
 import World
 
@@ -139,24 +140,24 @@ import World
     // The tests' own root, for what no published chain has.
 
     private func verify(
-        _ chain: [[UInt8]], by authorities: OwnAuthorities, key: P256PublicKey, challenge: [UInt8] = challenge,
-        revocationList: RevocationList? = nil, at now: Timestamp = OwnCertificate.start
+        _ chain: [[UInt8]], by authorities: SimulatedAuthorities, key: P256PublicKey, challenge: [UInt8] = challenge,
+        revocationList: RevocationList? = nil, at now: Timestamp = SimulatedCertificate.start
     ) throws -> AttestedDevice {
         try AndroidAttestation.verify(
-            chain, key: key, challenge: challenge, apps: [OwnAndroid.app], roots: authorities.roots,
+            chain, key: key, challenge: challenge, apps: [SimulatedAndroid.app], roots: authorities.roots,
             revocationList: revocationList, at: now)
     }
 
     @Test func chainUnderOurOwnRootIsAccepted() throws {
-        let (authorities, key) = (try OwnAuthorities(), try P256PrivateKey.generate())
-        let chain = try authorities.chain(OwnAndroid(), key: key, challenge: Self.challenge)
+        let (authorities, key) = (try SimulatedAuthorities(), try P256PrivateKey.generate())
+        let chain = try authorities.chain(SimulatedAndroid(), key: key, challenge: Self.challenge)
         let device = try verify(chain, by: authorities, key: key.publicKey)
         #expect(device.osVersion == DottedVersion("15.0.1") && device.appVersion == "42")
     }
 
     @Test func eachPropertyOfTheKeyIsChecked() throws {
-        let (authorities, key) = (try OwnAuthorities(), try P256PrivateKey.generate())
-        let cases: [(AttestationFault, (inout OwnAndroid) -> Void)] = [
+        let (authorities, key) = (try SimulatedAuthorities(), try P256PrivateKey.generate())
+        let cases: [(AttestationFault, (inout SimulatedAndroid) -> Void)] = [
             (.securityLevel, { $0.attestationLevel = 0 }), (.securityLevel, { $0.keyLevel = 0 }),
             (.origin, { $0.origin = 2 }), (.origin, { $0.origin = nil }), (.origin, { $0.isStatedBySoftware = true }),
             (.purpose, { $0.purposes = [] }), (.purpose, { $0.purposes = [3] }), (.purpose, { $0.purposes = [2, 7] }),
@@ -166,7 +167,7 @@ import World
             (.statement, { $0.bootState = 4 }),
         ]
         for (fault, change) in cases {
-            var android = OwnAndroid()
+            var android = SimulatedAndroid()
             change(&android)
             let chain = try authorities.chain(android, key: key, challenge: Self.challenge)
             #expect(throws: fault) { try verify(chain, by: authorities, key: key.publicKey) }
@@ -174,8 +175,8 @@ import World
     }
 
     @Test func chainIsForOneChallengeAndKey() throws {
-        let (authorities, key) = (try OwnAuthorities(), try P256PrivateKey.generate())
-        let chain = try authorities.chain(OwnAndroid(), key: key, challenge: Self.challenge)
+        let (authorities, key) = (try SimulatedAuthorities(), try P256PrivateKey.generate())
+        let chain = try authorities.chain(SimulatedAndroid(), key: key, challenge: Self.challenge)
         #expect(throws: AttestationFault.challenge) {
             try verify(chain, by: authorities, key: key.publicKey, challenge: SHA256.hash([]))
         }
@@ -187,17 +188,17 @@ import World
     }
 
     @Test func forgedChainsAreRefused() throws {
-        let (authorities, forged) = (try OwnAuthorities(), try OwnAuthorities())
+        let (authorities, forged) = (try SimulatedAuthorities(), try SimulatedAuthorities())
         let key = try P256PrivateKey.generate()
-        let chain = try forged.chain(OwnAndroid(), key: key, challenge: Self.challenge)
+        let chain = try forged.chain(SimulatedAndroid(), key: key, challenge: Self.challenge)
         // The forger's root has the same name, but another key.
         #expect(throws: AttestationFault.chain) { try verify(chain, by: authorities, key: key.publicKey) }
-        let genuine = try authorities.chain(OwnAndroid(), key: key, challenge: Self.challenge)
+        let genuine = try authorities.chain(SimulatedAndroid(), key: key, challenge: Self.challenge)
         // A forged leaf above genuine authorities.
         #expect(throws: AttestationFault.chain) {
             try verify([chain[0]] + genuine.dropFirst(), by: authorities, key: key.publicKey)
         }
-        let other = try OwnAuthorities("another root")
+        let other = try SimulatedAuthorities("another root")
         #expect(throws: AttestationFault.root) { try verify(genuine, by: other, key: key.publicKey) }
         // A certificate that is not on the path.
         #expect(throws: AttestationFault.chain) {
@@ -206,20 +207,20 @@ import World
     }
 
     @Test func chainThatAnAttestedKeyExtendedIsRefused() throws {
-        let authorities = try OwnAuthorities()
+        let authorities = try SimulatedAuthorities()
         let attested = try P256PrivateKey.generate()
-        let leaf = try authorities.leaf(key: attested, description: OwnAndroid().description(Self.challenge))
+        let leaf = try authorities.leaf(key: attested, description: SimulatedAndroid().description(Self.challenge))
         let above = [authorities.phone, authorities.intermediate].map(\.certificate.der)
         // The attacker signs a key in software with an attested one, and describes it as genuine.
         let software = try P256PrivateKey.generate()
-        let description = (KeyDescription.identifier, OwnAndroid().description(Self.challenge))
+        let description = (KeyDescription.identifier, SimulatedAndroid().description(Self.challenge))
         let fake = try leaf.issue(
-            OwnCertificate.name("fake"), key: software, isAuthority: false, extensions: [description])
+            SimulatedCertificate.name("fake"), key: software, isAuthority: false, extensions: [description])
         let chain = [fake.certificate.der, leaf.certificate.der] + above
         #expect(throws: AttestationFault.extendedChain) {
             try verify(chain, by: authorities, key: software.publicKey)
         }
-        let plain = try leaf.issue(OwnCertificate.name("fake"), key: software, isAuthority: false)
+        let plain = try leaf.issue(SimulatedCertificate.name("fake"), key: software, isAuthority: false)
         #expect(throws: AttestationFault.extendedChain) {
             try verify([plain.certificate.der, leaf.certificate.der] + above, by: authorities, key: software.publicKey)
         }
@@ -228,35 +229,35 @@ import World
     /// The chain of a key in software, which `issuer` signed as if it were an authority, with the
     /// description of a genuine key.
     private func forgedChain(
-        _ issuer: OwnCertificate, above: [OwnCertificate], key: P256PrivateKey
+        _ issuer: SimulatedCertificate, above: [SimulatedCertificate], key: P256PrivateKey
     ) throws -> [[UInt8]] {
-        let description = (KeyDescription.identifier, OwnAndroid().description(Self.challenge))
+        let description = (KeyDescription.identifier, SimulatedAndroid().description(Self.challenge))
         let fake = try issuer.issue(
-            OwnCertificate.name("fake"), key: key, isAuthority: false, extensions: [description])
+            SimulatedCertificate.name("fake"), key: key, isAuthority: false, extensions: [description])
         return ([fake, issuer] + above).map(\.certificate.der)
     }
 
     @Test func keyOfAVirtualMachineIsNoAuthority() throws {
-        let (authorities, software) = (try OwnAuthorities(), try P256PrivateKey.generate())
+        let (authorities, software) = (try SimulatedAuthorities(), try P256PrivateKey.generate())
         // The certificate of a protected virtual machine: no key description, no mark, and the
         // program in the machine owns the private key.
-        let statement = TestDER.sequence(TestDER.octets([1]), TestDER.boolean(true), TestDER.sequence())
+        let statement = DERWriter.sequence(DERWriter.octets([1]), DERWriter.boolean(true), DERWriter.sequence())
         let extensions = [(identifier: "1.3.6.1.4.1.11129.2.1.29.1", value: statement)]
-        let name = OwnCertificate.name("Android Protected Virtual Machine Key")
+        let name = SimulatedCertificate.name("Android Protected Virtual Machine Key")
         let fetched = try authorities.phone.issue(name, isAuthority: false, extensions: extensions)
         let chain = try forgedChain(fetched, above: [authorities.phone, authorities.intermediate], key: software)
         #expect(throws: AttestationFault.chain) { try verify(chain, by: authorities, key: software.publicKey) }
         // The same below the authority of a factory.
-        let factory = try authorities.root.issue(OwnCertificate.name("9a", attribute: "2.5.4.5"))
+        let factory = try authorities.root.issue(SimulatedCertificate.name("9a", attribute: "2.5.4.5"))
         let below = try factory.issue(name, isAuthority: false, extensions: extensions)
         let other = try forgedChain(below, above: [factory], key: software)
         #expect(throws: AttestationFault.chain) { try verify(other, by: authorities, key: software.publicKey) }
     }
 
     @Test func onlyAuthoritiesOfAFactoryMayLackTheMarks() throws {
-        let (root, key) = (try OwnCertificate.root("own root"), try P256PrivateKey.generate())
+        let (root, key) = (try SimulatedCertificate.root("own root"), try P256PrivateKey.generate())
         func name(_ text: String, isFromFactory: Bool) -> [UInt8] {
-            OwnCertificate.name(text, attribute: isFromFactory ? "2.5.4.5" : "2.5.4.3")
+            SimulatedCertificate.name(text, attribute: isFromFactory ? "2.5.4.5" : "2.5.4.3")
         }
         for (upper, lower) in [(true, true), (true, false), (false, true), (false, false)] {
             let authority = try root.issue(name("87f4514475ba0a2b", isFromFactory: upper))
@@ -264,8 +265,8 @@ import World
             let chain = try forgedChain(phone, above: [authority], key: key)
             let verified = Result {
                 try AndroidAttestation.verify(
-                    chain, key: key.publicKey, challenge: Self.challenge, apps: [OwnAndroid.app],
-                    roots: [root.certificate], revocationList: nil, at: OwnCertificate.start)
+                    chain, key: key.publicKey, challenge: Self.challenge, apps: [SimulatedAndroid.app],
+                    roots: [root.certificate], revocationList: nil, at: SimulatedCertificate.start)
             }
             if upper && lower {
                 #expect(try verified.get().app == "com.example.app")
@@ -276,14 +277,14 @@ import World
     }
 
     @Test func attestedKeyThatIsNamedLikeAFactoryIsNoAuthority() throws {
-        let authorities = try OwnAuthorities()
+        let authorities = try SimulatedAuthorities()
         let (attested, software) = (try P256PrivateKey.generate(), try P256PrivateKey.generate())
-        let factory = try authorities.root.issue(OwnCertificate.name("9a", attribute: "2.5.4.5"))
+        let factory = try authorities.root.issue(SimulatedCertificate.name("9a", attribute: "2.5.4.5"))
         // An app chooses the name in the certificate of its key, and can have it marked.
         for isMarked in [false, true] {
             let leaf = try factory.issue(
-                OwnCertificate.name("9b", attribute: "2.5.4.5"), key: attested, isAuthority: isMarked,
-                extensions: [(KeyDescription.identifier, OwnAndroid().description([1]))])
+                SimulatedCertificate.name("9b", attribute: "2.5.4.5"), key: attested, isAuthority: isMarked,
+                extensions: [(KeyDescription.identifier, SimulatedAndroid().description([1]))])
             let chain = try forgedChain(leaf, above: [factory], key: software)
             #expect(throws: AttestationFault.extendedChain) {
                 try verify(chain, by: authorities, key: software.publicKey)
@@ -292,11 +293,11 @@ import World
     }
 
     @Test func leafHasExactlyOneDescription() throws {
-        let (authorities, key) = (try OwnAuthorities(), try P256PrivateKey.generate())
-        let description = (KeyDescription.identifier, OwnAndroid().description(Self.challenge))
+        let (authorities, key) = (try SimulatedAuthorities(), try P256PrivateKey.generate())
+        let description = (KeyDescription.identifier, SimulatedAndroid().description(Self.challenge))
         for extensions in [[], [description, description]] {
             let leaf = try authorities.phone.issue(
-                OwnCertificate.name("leaf"), key: key, isAuthority: false, extensions: extensions)
+                SimulatedCertificate.name("leaf"), key: key, isAuthority: false, extensions: extensions)
             let chain = [leaf, authorities.phone, authorities.intermediate].map(\.certificate.der)
             #expect(throws: AttestationFault.statement) { try verify(chain, by: authorities, key: key.publicKey) }
         }
@@ -304,17 +305,17 @@ import World
 
     @Test func fetchedChainExpiresAndFactoryChainDoesNot() throws {
         let key = try P256PrivateKey.generate()
-        let root = try OwnCertificate.root("own root")
+        let root = try SimulatedCertificate.root("own root")
         for (attribute, fault) in [("2.5.4.3", AttestationFault.validity), ("2.5.4.5", nil)] {
-            let phone = try root.issue(OwnCertificate.name("f92009e853b6b045", attribute: attribute))
+            let phone = try root.issue(SimulatedCertificate.name("f92009e853b6b045", attribute: attribute))
             let leaf = try phone.issue(
-                OwnCertificate.name("leaf"), key: key, isAuthority: false,
-                extensions: [(KeyDescription.identifier, OwnAndroid().description(Self.challenge))])
-            let later = OwnCertificate.start + .seconds(31 * 86_400)
+                SimulatedCertificate.name("leaf"), key: key, isAuthority: false,
+                extensions: [(KeyDescription.identifier, SimulatedAndroid().description(Self.challenge))])
+            let later = SimulatedCertificate.start + .seconds(31 * 86_400)
             let verified = Result {
                 try AndroidAttestation.verify(
                     [leaf, phone].map(\.certificate.der), key: key.publicKey, challenge: Self.challenge,
-                    apps: [OwnAndroid.app], roots: [root.certificate], revocationList: nil, at: later)
+                    apps: [SimulatedAndroid.app], roots: [root.certificate], revocationList: nil, at: later)
             }
             switch fault {
             case let fault?: #expect(throws: fault) { try verified.get() }
@@ -324,19 +325,19 @@ import World
     }
 
     @Test func revokedCertificatesAreRefused() throws {
-        let (authorities, key) = (try OwnAuthorities(), try P256PrivateKey.generate())
-        let chain = try authorities.chain(OwnAndroid(), key: key, challenge: Self.challenge)
+        let (authorities, key) = (try SimulatedAuthorities(), try P256PrivateKey.generate())
+        let chain = try authorities.chain(SimulatedAndroid(), key: key, challenge: Self.challenge)
         for (serial, status, isRevoked) in [
             ("abc", "REVOKED", true), ("0ABC", "REVOKED", true), ("def", "SUSPENDED", true), ("abd", "REVOKED", false),
         ] {
             let list = try RevocationList(
                 json: Array(#"{"entries":{"\#(serial)":{"status":"\#(status)","reason":"KEY_COMPROMISE"}}}"#.utf8),
-                fetchedAt: OwnCertificate.start)
+                fetchedAt: SimulatedCertificate.start)
             let verified = Result { try verify(chain, by: authorities, key: key.publicKey, revocationList: list) }
             if isRevoked {
                 #expect(throws: AttestationFault.revoked) { try verified.get() }
             } else {
-                #expect(try verified.get().revocationList == OwnCertificate.start)
+                #expect(try verified.get().revocationList == SimulatedCertificate.start)
             }
         }
     }

@@ -1,6 +1,7 @@
 import Attestation
 import Bytes
 import Crypto
+import SimulatedAttestation
 import Testing
 
 @Suite struct AppAssertionTests {
@@ -43,7 +44,7 @@ import Testing
     }
 
     private func verify(
-        _ assertion: [UInt8], by apple: OwnApple, key: P256PublicKey? = nil, app: String = OwnApple.app,
+        _ assertion: [UInt8], by apple: SimulatedIPhone, key: P256PublicKey? = nil, app: String = SimulatedIPhone.app,
         after counter: UInt32
     ) throws -> UInt32 {
         try AppAssertion.verify(
@@ -51,7 +52,7 @@ import Testing
     }
 
     @Test func counterMustGrow() throws {
-        let apple = try OwnApple()
+        let apple = try SimulatedIPhone()
         let assertion = try apple.assertion(Self.clientDataHash, counter: 7)
         #expect(try verify(assertion, by: apple, after: 6) == 7)
         #expect(throws: AttestationFault.counter) { try verify(assertion, by: apple, after: 7) }
@@ -61,7 +62,7 @@ import Testing
     }
 
     @Test func assertionIsForOneKeyAndApp() throws {
-        let apple = try OwnApple()
+        let apple = try SimulatedIPhone()
         let assertion = try apple.assertion(Self.clientDataHash, counter: 1)
         let other = try P256PrivateKey.generate().publicKey
         #expect(throws: AttestationFault.signature) { try verify(assertion, by: apple, key: other, after: 0) }
@@ -69,8 +70,8 @@ import Testing
     }
 
     @Test func extensionsAreCoveredBySignature() throws {
-        let apple = try OwnApple()
-        let extensions = TestCBOR.map([("apple_bundle_version_01", TestCBOR.text("3"))])
+        let apple = try SimulatedIPhone()
+        let extensions = CBORWriter.map([("apple_bundle_version_01", CBORWriter.text("3"))])
         let assertion = try apple.assertion(Self.clientDataHash, counter: 1, extensions: extensions)
         #expect(try verify(assertion, by: apple, after: 0) == 1)
         let malformed = try apple.assertion(Self.clientDataHash, counter: 1, extensions: [0xff])

@@ -1,6 +1,7 @@
 import Attestation
 import Bytes
 import Crypto
+import SimulatedAttestation
 import Testing
 import World
 
@@ -108,20 +109,20 @@ import World
 
     // The tests' own root, for what no published sample has.
 
-    private func verify(_ apple: OwnApple, clientDataHash: [UInt8] = clientDataHash) throws -> AttestedDevice {
+    private func verify(_ apple: SimulatedIPhone, clientDataHash: [UInt8] = clientDataHash) throws -> AttestedDevice {
         try AppAttestation.verify(
             try apple.object(Self.clientDataHash), keyID: apple.keyID, clientDataHash: clientDataHash,
-            apps: [OwnApple.app], roots: [apple.root.certificate], at: OwnCertificate.start)
+            apps: [SimulatedIPhone.app], roots: [apple.root.certificate], at: SimulatedCertificate.start)
     }
 
-    private func changed(_ change: (inout OwnApple) throws -> Void) throws -> OwnApple {
-        var apple = try OwnApple()
+    private func changed(_ change: (inout SimulatedIPhone) throws -> Void) throws -> SimulatedIPhone {
+        var apple = try SimulatedIPhone()
         try change(&apple)
         return apple
     }
 
     @Test func objectUnderOurOwnRootIsAccepted() throws {
-        let apple = try OwnApple()
+        let apple = try SimulatedIPhone()
         let device = try verify(apple)
         #expect(device.root == apple.root.certificate.spkiThumbprint)
         #expect(device.appAttest?.key == apple.key.publicKey)
@@ -130,17 +131,23 @@ import World
     }
 
     @Test func eachStepRefusesItsFault() throws {
-        let cases: [(AttestationFault, (inout OwnApple) throws -> Void)] = [
+        let cases: [(AttestationFault, (inout SimulatedIPhone) throws -> Void)] = [
             (.format, { $0.format = "packed" }),
-            (.validity, { $0.validity = (OwnCertificate.start + .seconds(1), OwnCertificate.start + .seconds(9)) }),
-            (.validity, { $0.validity = (OwnCertificate.start - .seconds(9), OwnCertificate.start - .seconds(1)) }),
+            (
+                .validity,
+                { $0.validity = (SimulatedCertificate.start + .seconds(1), SimulatedCertificate.start + .seconds(9)) }
+            ),
+            (
+                .validity,
+                { $0.validity = (SimulatedCertificate.start - .seconds(9), SimulatedCertificate.start - .seconds(1)) }
+            ),
             (.statement, { $0.hasNonce = false }),
-            (.statement, { $0.leafExtensions = [("1.2.840.113635.100.8.2", TestDER.sequence())] }),
+            (.statement, { $0.leafExtensions = [("1.2.840.113635.100.8.2", DERWriter.sequence())] }),
             (
                 .statement,
                 {
                     $0.hasNonce = false
-                    $0.leafExtensions = [("1.2.840.113635.100.8.2", TestDER.octets([1]))]
+                    $0.leafExtensions = [("1.2.840.113635.100.8.2", DERWriter.octets([1]))]
                 }
             ),
             (.app, { $0.app = "TEAM123456.com.example.another" }), (.counter, { $0.counter = 1 }),
@@ -148,13 +155,13 @@ import World
             (.key, { $0.credentialID = [UInt8](repeating: 1, count: 32) }), (.key, { $0.credentialID = [] }),
             (.key, { $0.coseKey = try P256PrivateKey.generate().publicKey }),
             (.malformed, { $0.extensions = [0x01] }), (.malformed, { $0.extensions = [0xa0, 0xa0] }),
-            (.malformed, { $0.extensions = TestCBOR.map([("apple_bundle_version_01", [0x01])]) }),
+            (.malformed, { $0.extensions = CBORWriter.map([("apple_bundle_version_01", [0x01])]) }),
         ]
         for (fault, change) in cases {
             let apple = try changed(change)
             #expect(throws: fault) { try verify(apple) }
         }
-        let apple = try OwnApple()
+        let apple = try SimulatedIPhone()
         #expect(throws: AttestationFault.challenge) { try verify(apple, clientDataHash: SHA256.hash([1])) }
     }
 
@@ -164,30 +171,30 @@ import World
 
     @Test func unknownExtensionsAreIgnored() throws {
         let apple = try changed {
-            $0.extensions = TestCBOR.map([
-                ("apple_new_02", TestCBOR.array([])), ("apple_validation_category_01", [0x01]),
-                ("apple_bundle_version_01", TestCBOR.text("2.1")),
+            $0.extensions = CBORWriter.map([
+                ("apple_new_02", CBORWriter.array([])), ("apple_validation_category_01", [0x01]),
+                ("apple_bundle_version_01", CBORWriter.text("2.1")),
             ])
         }
         #expect(try verify(apple).appVersion == "2.1")
     }
 
     @Test func forgedChainsAreRefused() throws {
-        let apple = try OwnApple()
+        let apple = try SimulatedIPhone()
         let object = try apple.object(Self.clientDataHash)
-        let sameName = try OwnCertificate.root("own root")
-        let other = try OwnCertificate.root("another root")
+        let sameName = try SimulatedCertificate.root("own root")
+        let other = try SimulatedCertificate.root("another root")
         for (root, fault) in [(sameName, AttestationFault.chain), (other, .root)] {
             #expect(throws: fault) {
                 try AppAttestation.verify(
-                    object, keyID: apple.keyID, clientDataHash: Self.clientDataHash, apps: [OwnApple.app],
-                    roots: [root.certificate], at: OwnCertificate.start)
+                    object, keyID: apple.keyID, clientDataHash: Self.clientDataHash, apps: [SimulatedIPhone.app],
+                    roots: [root.certificate], at: SimulatedCertificate.start)
             }
         }
         #expect(throws: AttestationFault.root) {
             try AppAttestation.verify(
-                object, keyID: apple.keyID, clientDataHash: Self.clientDataHash, apps: [OwnApple.app], roots: [],
-                at: OwnCertificate.start)
+                object, keyID: apple.keyID, clientDataHash: Self.clientDataHash, apps: [SimulatedIPhone.app], roots: [],
+                at: SimulatedCertificate.start)
         }
     }
 }

@@ -2,20 +2,21 @@ import Attestation
 import Bytes
 import Crypto
 import JSON
+import SimulatedAttestation
 import TestSupport
 import Testing
 import World
 
 @Suite struct AttestationVerifierTests {
-    private static let now = OwnCertificate.start
-    private let authorities: OwnAuthorities
-    private let apple: OwnApple
+    private static let now = SimulatedCertificate.start
+    private let authorities: SimulatedAuthorities
+    private let apple: SimulatedIPhone
     private let key: P256PrivateKey
     private let subject: AttestationSubject
 
     init() throws {
-        authorities = try OwnAuthorities()
-        apple = try OwnApple()
+        authorities = try SimulatedAuthorities()
+        apple = try SimulatedIPhone()
         key = try P256PrivateKey.generate()
         subject = AttestationSubject(
             audience: "https://login.example.com#shop", user: "token", activationCode: "code", key: key.publicKey)
@@ -30,19 +31,19 @@ import World
     ) -> AttestationVerifier {
         AttestationVerifier(
             roots: AttestationRoots(apple: [apple.root.certificate], android: authorities.roots),
-            appleApps: [OwnApple.app], androidApps: [OwnAndroid.app], revocationList: list,
+            appleApps: [SimulatedIPhone.app], androidApps: [SimulatedAndroid.app], revocationList: list,
             maxListAge: .seconds(86_400), acceptsDevelopment: acceptsDevelopment)
     }
 
-    private func android(_ change: (inout OwnAndroid) -> Void = { _ in }) throws -> AttestationStatement {
-        var android = OwnAndroid()
+    private func android(_ change: (inout SimulatedAndroid) -> Void = { _ in }) throws -> AttestationStatement {
+        var android = SimulatedAndroid()
         change(&android)
         return .android(
             chain: try authorities.chain(android, key: key, challenge: AttestationChallenge.android(subject)))
     }
 
     private func apple(
-        _ change: (inout OwnApple) -> Void = { _ in }, for subject: AttestationSubject? = nil
+        _ change: (inout SimulatedIPhone) -> Void = { _ in }, for subject: AttestationSubject? = nil
     ) throws -> AttestationStatement {
         var apple = apple
         change(&apple)
@@ -124,8 +125,8 @@ import World
     @Test func phoneThatProvesNoPlatformMeetsTheStricterRequirement() throws {
         let fresh = verifier(list: try list(age: .zero))
         let forged = AttestationStatement.android(
-            chain: try OwnAuthorities("another").chain(
-                OwnAndroid(), key: key, challenge: AttestationChallenge.android(subject)))
+            chain: try SimulatedAuthorities("another").chain(
+                SimulatedAndroid(), key: key, challenge: AttestationChallenge.android(subject)))
         let cases: [(AttestationStatement?, AttestationFault)] = [
             (nil, .missing), (.android(chain: []), .malformed), (.apple(keyID: [], object: []), .malformed),
             (forged, .root),
@@ -147,8 +148,8 @@ import World
 
     @Test func forgedAttestationIsRecordedWithoutFacts() throws {
         let statement = AttestationStatement.android(
-            chain: try OwnAuthorities("another").chain(
-                OwnAndroid(), key: key, challenge: AttestationChallenge.android(subject)))
+            chain: try SimulatedAuthorities("another").chain(
+                SimulatedAndroid(), key: key, challenge: AttestationChallenge.android(subject)))
         let recorded = judge(statement, .recorded, by: verifier())
         #expect(recorded.admits && recorded.device == nil && recorded.faults == [.root])
         #expect(!judge(statement, .required, by: verifier()).admits)
@@ -161,7 +162,8 @@ import World
         let earlier = AttestationSubject(
             audience: subject.audience, user: subject.user, activationCode: "earlier", key: subject.key)
         #expect(judge(try apple(for: earlier), by: fresh).faults == [.challenge])
-        let chain = try authorities.chain(OwnAndroid(), key: key, challenge: AttestationChallenge.android(earlier))
+        let chain = try authorities.chain(
+            SimulatedAndroid(), key: key, challenge: AttestationChallenge.android(earlier))
         #expect(judge(.android(chain: chain), by: fresh).faults == [.challenge])
         // A changed key: the attestation was made for another phone's key.
         let other = AttestationSubject(

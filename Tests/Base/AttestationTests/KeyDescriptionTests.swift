@@ -1,6 +1,7 @@
 import Attestation
 import Bytes
 import Crypto
+import SimulatedAttestation
 import Testing
 
 @Suite struct KeyDescriptionTests {
@@ -76,7 +77,7 @@ import Testing
     }
 
     @Test func userAuthenticationIsRead() throws {
-        var android = OwnAndroid()
+        var android = SimulatedAndroid()
         android.needsNoAuthentication = false
         android.authenticationTimeout = 30
         let hardware = try KeyDescription(android.description([])).hardwareEnforced
@@ -86,13 +87,13 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3, 4, 100, 200, 300, 400]) func knownVersionIsRead(version: Int) throws {
-        var android = OwnAndroid()
+        var android = SimulatedAndroid()
         android.version = version
         #expect(try KeyDescription(android.description([])).version == Int64(version))
     }
 
     @Test(arguments: [0, 5, 99, 500]) func unknownVersionIsRefused(version: Int) throws {
-        var android = OwnAndroid()
+        var android = SimulatedAndroid()
         android.version = version
         let bytes = android.description([])
         #expect(throws: DERError.content) { try KeyDescription(bytes) }
@@ -116,26 +117,26 @@ import Testing
     /// A description whose hardware enforces `list`.
     private func description(_ list: [UInt8]) throws -> KeyDescription {
         try KeyDescription(
-            TestDER.sequence(
-                TestDER.integer(3), TestDER.enumerated(1), TestDER.integer(3), TestDER.enumerated(1),
-                TestDER.octets([1]), TestDER.octets([]), TestDER.sequence(), TestDER.sequence(list)))
+            DERWriter.sequence(
+                DERWriter.integer(3), DERWriter.enumerated(1), DERWriter.integer(3), DERWriter.enumerated(1),
+                DERWriter.octets([1]), DERWriter.octets([]), DERWriter.sequence(), DERWriter.sequence(list)))
     }
 
     @Test("Values that are not used can have any form")
     func otherFormsOfUnusedValuesAreRead() throws {
         for tag in [4, 5, 303, 506, 701, 703, 718, 719, 9999] {
-            let list = TestDER.tagged(tag, TestDER.octets([1])) + TestDER.tagged(702, TestDER.integer(0))
+            let list = DERWriter.tagged(tag, DERWriter.octets([1])) + DERWriter.tagged(702, DERWriter.integer(0))
             #expect(try description(list).hardwareEnforced.origin == 0)
         }
-        for rest in [[], TestDER.null, TestDER.octets([1]) + TestDER.octets([2])] {
-            let root = TestDER.sequence(TestDER.null, TestDER.boolean(true), TestDER.enumerated(0), rest)
-            let hardware = try description(TestDER.tagged(704, root)).hardwareEnforced
+        for rest in [[], DERWriter.null, DERWriter.octets([1]) + DERWriter.octets([2])] {
+            let root = DERWriter.sequence(DERWriter.null, DERWriter.boolean(true), DERWriter.enumerated(0), rest)
+            let hardware = try description(DERWriter.tagged(704, root)).hardwareEnforced
             #expect(hardware.rootOfTrust?.isLocked == true && hardware.rootOfTrust?.state == .verified)
         }
     }
 
     @Test func tagThatOccursTwiceIsRefused() throws {
-        let list = TestDER.tagged(702, TestDER.integer(0)) + TestDER.tagged(702, TestDER.integer(0))
+        let list = DERWriter.tagged(702, DERWriter.integer(0)) + DERWriter.tagged(702, DERWriter.integer(0))
         #expect(throws: DERError.content) { try description(list) }
     }
 }

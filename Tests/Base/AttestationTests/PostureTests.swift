@@ -1,25 +1,26 @@
 import Attestation
 import Crypto
+import SimulatedAttestation
 import Testing
 import World
 
 @Suite struct PostureTests {
     /// The facts of a phone with Android 15.0.1, patches of July 2026, version 42 of the app.
-    private func android(_ change: (inout OwnAndroid) -> Void = { _ in }) throws -> AttestedDevice {
-        var android = OwnAndroid()
+    private func android(_ change: (inout SimulatedAndroid) -> Void = { _ in }) throws -> AttestedDevice {
+        var android = SimulatedAndroid()
         change(&android)
-        let (authorities, key) = (try OwnAuthorities(), try P256PrivateKey.generate())
+        let (authorities, key) = (try SimulatedAuthorities(), try P256PrivateKey.generate())
         return try AndroidAttestation.verify(
             try authorities.chain(android, key: key, challenge: [1]), key: key.publicKey, challenge: [1],
-            apps: [OwnAndroid.app], roots: authorities.roots, revocationList: nil, at: OwnCertificate.start)
+            apps: [SimulatedAndroid.app], roots: authorities.roots, revocationList: nil, at: SimulatedCertificate.start)
     }
 
     private func apple(version: String = "2.10") throws -> AttestedDevice {
-        var apple = try OwnApple()
-        apple.extensions = TestCBOR.map([("apple_bundle_version_01", TestCBOR.text(version))])
+        var apple = try SimulatedIPhone()
+        apple.extensions = CBORWriter.map([("apple_bundle_version_01", CBORWriter.text(version))])
         return try AppAttestation.verify(
-            try apple.object([1]), keyID: apple.keyID, clientDataHash: [1], apps: [OwnApple.app],
-            roots: [apple.root.certificate], at: OwnCertificate.start)
+            try apple.object([1]), keyID: apple.keyID, clientDataHash: [1], apps: [SimulatedIPhone.app],
+            roots: [apple.root.certificate], at: SimulatedCertificate.start)
     }
 
     private func version(_ text: String) throws -> DottedVersion { try #require(DottedVersion(text)) }
