@@ -249,7 +249,8 @@ let clients = layer(
     "Clients",
     module("SimulatedAttestation", ["Attestation", "Bytes", "Crypto", "World"]),
     module(
-        "TwoefayClient", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "Webhooks", "World"]),
+        "TwoefayClient",
+        ["Attestation", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "Webhooks", "World"]),
     module("Phone", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World"]),
     module(
         "FakeAPNs", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World", "YAML"]),
@@ -257,8 +258,8 @@ let clients = layer(
     tests(
         "TwoefayClient",
         [
-            "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "TLS", "TestSupport", "TwoefayClient", "Webhooks",
-            "World", "twoefay", "twoefayd",
+            "Attestation", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "SimulatedAttestation", "TLS",
+            "TestSupport", "TwoefayClient", "Webhooks", "World", "twoefay", "twoefayd",
         ]),
     tests(
         "Phone",
@@ -370,7 +371,9 @@ let package = Package(
             ]),
         .library(name: "APNs", targets: ["APNs"]),
         // For websites in Swift, with the modules whose types it speaks in: docs/websites/guide.md.
-        .library(name: "TwoefayClient", targets: ["TwoefayClient", "Bytes", "Crypto", "JSON", "Webhooks", "World"]),
+        .library(
+            name: "TwoefayClient",
+            targets: ["TwoefayClient", "Attestation", "Bytes", "Crypto", "JSON", "Webhooks", "World"]),
     ],
     targets: [
         c, base, messages, network, product, storage, delivery, security, clients, programs, support, system,

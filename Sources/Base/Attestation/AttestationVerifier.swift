@@ -124,9 +124,11 @@ public struct AttestationVerifier: Sendable {
         return faults
     }
 
+    /// Whether a list of this time counts.
+    ///
     /// A list that was fetched while the clock was ahead would never become old, so a time in the
     /// future is no proof of a fresh list.
-    private func isFresh(_ fetchedAt: Timestamp, at now: Timestamp) -> Bool {
+    public func isFresh(_ fetchedAt: Timestamp, at now: Timestamp) -> Bool {
         now - fetchedAt <= maxListAge && fetchedAt - now <= Self.maxListLead
     }
 

@@ -69,6 +69,11 @@ public struct AppAttestKey: Sendable, Equatable {
     public let key: P256PublicKey
     /// Apple's receipt, unchanged and not verified.
     public let receipt: [UInt8]
+
+    public init(key: P256PublicKey, receipt: [UInt8]) {
+        self.key = key
+        self.receipt = receipt
+    }
 }
 
 extension AttestedDevice {

@@ -54,6 +54,8 @@ public struct LoginOutcome: Sendable, Equatable {
     public let steps: [Step]
     /// The place of the phone; nil unless the policy `phone-place` asks for it.
     public let phonePlace: PhonePlace?
+    /// The attestation and posture of the phone that approved; nil if the policy asks for neither.
+    public let attestation: PhoneAttestation?
     /// The whole answer, as the relay sent it.
     public let json: JSONObject
 
@@ -70,6 +72,7 @@ public struct LoginOutcome: Sendable, Equatable {
         phonePlace = json["phone_place"]?.object.flatMap { place in
             place["check"]?.string.map { PhonePlace(check: $0, distance: place["distance"]?.integer) }
         }
+        attestation = try PhoneAttestation(json["attestation"])
         var steps: [Step] = []
         for step in json["steps"] == nil ? [] : try json.objects("steps") {
             steps.append(

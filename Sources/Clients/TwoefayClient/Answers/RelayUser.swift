@@ -81,6 +81,8 @@ public struct Device: Sendable, Equatable {
     public let createdAt: Timestamp?
     /// The time at which an answer of this phone last ended a challenge; nil if none has.
     public let lastSeenAt: Timestamp?
+    /// The phone's attestation; nil in a webhook, or if none counts at this website.
+    public let attestation: PhoneAttestation?
     /// The entry of `devices[]`, or the `data` of a webhook, as the relay sent it.
     public let json: JSONObject
 
@@ -91,6 +93,7 @@ public struct Device: Sendable, Equatable {
         platform = json["platform"]?.string
         state = json.word(ifAny: "state")
         thumbprint = json["thumbprint"]?.string
+        attestation = try PhoneAttestation(json["attestation"])
         createdAt = try json.timestamp(ifAny: "created_at")
         lastSeenAt = try json.timestamp(ifAny: "last_seen_at")
     }
