@@ -134,28 +134,30 @@ let network = layer(
 /// The rules, verbs and routes of Twoefay, without a socket, SQL or C.
 let product = layer(
     "Product",
-    module("Domain", ["Bytes", "Crypto", "GSM", "JSON", "Templates", "World"]),
+    module("Domain", ["Attestation", "Bytes", "Crypto", "GSM", "JSON", "Templates", "World"]),
     module(
         "Relay",
         [
-            "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "GSM", "JSON", "Log", "Metrics", "Webhooks", "World",
+            "Attestation", "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "GSM", "JSON", "Log", "Metrics", "Webhooks",
+            "World",
         ]),
     module("Directory", ["Domain", "JSON"]),
-    module("API", ["Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "Templates", "World"]),
+    module(
+        "API", ["Attestation", "Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "Templates", "World"]),
 
     tests("Directory", ["Directory", "Domain"]),
-    tests("Domain", ["Bytes", "Crypto", "Domain", "GSM", "JSON", "TestSupport", "World"]),
+    tests("Domain", ["Attestation", "Bytes", "Crypto", "Domain", "GSM", "JSON", "TestSupport", "World"]),
     tests(
         "Relay",
         [
-            "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "EventLoop", "JSON", "Log", "Metrics", "Relay", "Storage",
-            "TestSupport", "Webhooks", "World",
+            "Attestation", "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "EventLoop", "JSON", "Log", "Metrics",
+            "Relay", "SimulatedAttestation", "Storage", "TestSupport", "Webhooks", "World",
         ]),
     tests(
         "API",
         [
-            "API", "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "EventLoop", "HTTP", "JSON", "Log", "Metrics",
-            "Relay", "Storage", "TestSupport", "World",
+            "API", "Attestation", "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "EventLoop", "HTTP", "JSON", "Log",
+            "Metrics", "Relay", "Storage", "TestSupport", "World",
         ]))
 
 /// The databases: the store, and the locations of addresses.
@@ -176,9 +178,8 @@ let storage = layer(
     tests(
         "Storage",
         [
-            "Bytes", "CLinux", "Crypto", "Directory", "Domain", "EventLoop", "GSM", "Log", "Relay", "Storage",
-            "TestSupport",
-            "Webhooks", "World",
+            "Attestation", "Bytes", "CLinux", "Crypto", "Directory", "Domain", "EventLoop", "GSM", "Log", "Relay",
+            "Storage", "TestSupport", "Webhooks", "World",
         ]))
 
 /// The senders of pushes, mails, text messages and webhooks.
@@ -277,7 +278,8 @@ let programs = layer(
     module(
         "Daemon",
         [
-            "API", "APNs", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "DeliveryOutcomes", "Directory",
+            "API", "APNs", "Attestation", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "DeliveryOutcomes",
+            "Directory",
             "DirectorySources", "Domain", "EventLoop", "GSM", "Geo", "HTTP", "HTTP1", "HTTP2", "Hardening", "JSON",
             "KeyService", "Log", "Metrics", "PKCS11", "QR",
             "Relay", "SMPP", "SMS", "Storage", "TLS", "Templates", "WebPush", "Webhooks", "World", "YAML",
@@ -304,7 +306,8 @@ let programs = layer(
     tests(
         "Daemon",
         [
-            "APNs", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Directory", "Domain", "EventLoop", "GSM", "HTTP",
+            "APNs", "Attestation", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Directory", "Domain", "EventLoop",
+            "GSM", "HTTP",
             "Hardening", "Log", "Metrics", "QR", "Relay", "SMPP", "SMS", "Storage", "TestSupport", "World",
         ]),
     tests(

@@ -22,6 +22,8 @@ public enum DecisionFault: String, Error, Sendable, CaseIterable {
     case number
     /// The user verification is below the policy's minimum.
     case verification
+    /// The phone does not meet the demands of the policy on its attestation or posture.
+    case posture
     /// The challenge's policy requires another form of answer.
     case policy
     /// This phone has no challenge with that id.
@@ -97,6 +99,10 @@ public enum DecisionFault: String, Error, Sendable, CaseIterable {
             LocalizedText(
                 "has a uv below the user verification that the website requires",
                 de: "hat ein uv unter der Benutzerverifizierung, die die Website verlangt")
+        case .posture:
+            LocalizedText(
+                "came from a phone that does not meet the demands of the website",
+                de: "kam von einem Telefon, das die Forderungen der Website nicht erfüllt")
         case .policy:
             LocalizedText(
                 "is not in the form that the policy of this challenge requires",

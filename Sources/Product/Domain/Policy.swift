@@ -1,3 +1,5 @@
+import Attestation
+
 /// The form in which a website's users answer.
 public enum Answers: String, Sendable, CaseIterable {
     /// The phone signs what the person saw and decided.
@@ -90,6 +92,10 @@ public struct Policy: Equatable, Sendable {
     /// The minimum assurance of a success.
     public var minAssurance: Assurance = .low
     public var addresses: Addresses = .vouched
+    /// The weight of attestations, for each platform.
+    public var attestation = AttestationRequirements.all(.none)
+    /// The demands on the state of a phone that approves.
+    public var posture = Posture()
     public var enrolment: Ceremony = .open
     /// The use of the place that phones report.
     public var phonePlace: PhonePlaceUse = .ignore

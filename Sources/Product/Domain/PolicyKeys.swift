@@ -1,3 +1,4 @@
+import Attestation
 import JSON
 
 /// The policies by their names in settings, on the command line and in the database, with the
@@ -20,16 +21,19 @@ extension Policy {
     }
 
     public static let keys = [
-        "addresses", "answers", "code-deadline", "code-retries", "devices", "enrolment", "factors", "further-factors",
-        "guesses", "lifetime", "login-limit", "min-assurance", "min-uv", "number", "number-below", "phone-place",
-        "phone-place-distance", "push-deadline", "push-detail", "push-limit", "recovery-check",
+        "addresses", "answers", "attestation-android", "attestation-ios", "code-deadline", "code-retries", "devices",
+        "enrolment", "factors", "further-factors", "guesses", "lifetime", "login-limit", "min-app-android",
+        "min-app-ios", "min-assurance", "min-os-android", "min-os-ios", "min-patch-level", "min-uv", "number",
+        "number-below", "phone-place", "phone-place-distance", "push-deadline", "push-detail", "push-limit",
+        "recovery-check", "screen-lock", "verified-boot",
     ]
 
     /// The policies that a group of users may have of its own. They apply when a challenge is
     /// opened. The others belong to the website as a whole, or apply without a challenge.
     public static let groupKeys = [
-        "code-deadline", "code-retries", "factors", "lifetime", "min-assurance", "min-uv", "number", "number-below",
-        "phone-place", "phone-place-distance", "push-deadline", "push-detail", "push-limit",
+        "code-deadline", "code-retries", "factors", "lifetime", "min-app-android", "min-app-ios", "min-assurance",
+        "min-os-android", "min-os-ios", "min-patch-level", "min-uv", "number", "number-below", "phone-place",
+        "phone-place-distance", "push-deadline", "push-detail", "push-limit", "screen-lock", "verified-boot",
     ]
 
     /// Sets a policy from its text. The message of a fault says which values are valid.
@@ -37,6 +41,8 @@ extension Policy {
         switch key {
         case "addresses": addresses = try Self.word(key, text)
         case "answers": answers = try Self.word(key, text)
+        case "attestation-android": attestation.android = try Self.word(key, text)
+        case "attestation-ios": attestation.ios = try Self.word(key, text)
         case "code-deadline": codeDeadline = try Self.seconds(key, text, Self.codeDeadlines)
         case "code-retries": codeRetries = try Self.word(key, text)
         case "devices": devices = try Self.number(key, text, Self.deviceSlots)
@@ -46,7 +52,12 @@ extension Policy {
         case "guesses": guesses = try Self.number(key, text, Self.guessLimits)
         case "lifetime": lifetime = try Self.number(key, text, Self.lifetimes)
         case "login-limit": loginLimit = try Self.number(key, text, Self.loginLimits)
+        case "min-app-android": posture.android.appVersion = try Self.version(key, text)
+        case "min-app-ios": posture.ios.appVersion = try Self.version(key, text)
         case "min-assurance": minAssurance = try Self.word(key, text)
+        case "min-os-android": posture.android.osVersion = try Self.version(key, text)
+        case "min-os-ios": posture.ios.osVersion = try Self.version(key, text)
+        case "min-patch-level": posture.patchLevel = try Self.month(key, text)
         case "min-uv": minUV = try Self.word(key, text)
         case "number":
             guard let digits = Int(text), Self.numbers.contains(digits) else {
@@ -66,6 +77,8 @@ extension Policy {
         case "push-detail": pushDetail = try Self.word(key, text)
         case "recovery-check": recoveryCheck = try Self.word(key, text)
         case "push-limit": pushLimit = try Self.number(key, text, Self.pushLimits)
+        case "screen-lock": posture.screenLock = try Self.toggle(key, text)
+        case "verified-boot": posture.verifiedBoot = try Self.toggle(key, text)
         default:
             throw Fault(message: "\(key) is not a policy; the policies are \(Self.keys.joined(separator: ", "))")
         }
@@ -75,6 +88,8 @@ extension Policy {
         switch key {
         case "addresses": addresses.rawValue
         case "answers": answers.rawValue
+        case "attestation-android": attestation.android.rawValue
+        case "attestation-ios": attestation.ios.rawValue
         case "code-deadline": codeDeadline.map { String($0) } ?? "none"
         case "code-retries": codeRetries.rawValue
         case "devices": String(devices)
@@ -84,7 +99,12 @@ extension Policy {
         case "guesses": String(guesses)
         case "lifetime": String(lifetime)
         case "login-limit": String(loginLimit)
+        case "min-app-android": posture.android.appVersion?.description ?? "none"
+        case "min-app-ios": posture.ios.appVersion?.description ?? "none"
         case "min-assurance": minAssurance.rawValue
+        case "min-os-android": posture.android.osVersion?.description ?? "none"
+        case "min-os-ios": posture.ios.osVersion?.description ?? "none"
+        case "min-patch-level": posture.patchLevel.map { String($0) } ?? "none"
         case "min-uv": minUV.rawValue
         case "number": String(number)
         case "number-below": numberBelow?.text ?? "none"
@@ -94,11 +114,13 @@ extension Policy {
         case "push-detail": pushDetail.rawValue
         case "push-limit": String(pushLimit)
         case "recovery-check": recoveryCheck.rawValue
+        case "screen-lock": posture.screenLock ? "on" : "off"
+        case "verified-boot": posture.verifiedBoot ? "on" : "off"
         default: nil
         }
     }
 
-    private static func word<Word: RawRepresentable & CaseIterable>(
+    static func word<Word: RawRepresentable & CaseIterable>(
         _ key: String, _ text: String
     ) throws(Fault) -> Word where Word.RawValue == String {
         guard let word = Word(rawValue: text) else {

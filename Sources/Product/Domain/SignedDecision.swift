@@ -30,6 +30,8 @@ public struct SignedDecision: Sendable, Equatable {
     public let uv: UserVerification
     /// The coarse place of the phone; nil if the phone did not report one.
     public let place: CoarsePlace?
+    /// The phone's report about itself; nil if it made none.
+    public let posture: ReportedPosture?
     /// The time by the phone's clock in seconds; stored for the record and never checked.
     public let issuedAt: Int64
 
@@ -93,6 +95,12 @@ public struct SignedDecision: Sendable, Equatable {
         } else {
             place = nil
         }
+        if let posture = claims["posture"] {
+            guard let posture = ReportedPosture(json: posture) else { throw .malformed }
+            self.posture = posture
+        } else {
+            posture = nil
+        }
         self.decision = decision
         self.number = number
         self.uv = uv
@@ -127,7 +135,7 @@ public struct SignedDecision: Sendable, Equatable {
     /// The permitted claims. Others are refused, since an unknown claim could change the meaning of
     /// the rest.
     private static let required = ["v", "aud", "challenge", "decision", "context", "nonce", "uv", "iat"]
-    private static let optional = ["request", "number", "place"]
+    private static let optional = ["request", "number", "place", "posture"]
 
     /// Compares by bytes, since Swift treats canonically equivalent strings as equal.
     private static func same(_ value: JSONValue?, _ text: String) -> Bool {

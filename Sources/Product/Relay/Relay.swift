@@ -1,3 +1,4 @@
+import Attestation
 import Bytes
 import Crypto
 import Domain
@@ -9,7 +10,8 @@ import World
 /// implements each port beside the SQL of its verb.
 public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStore & BindStore & DeviceStore & AskStore
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & FactorStore
-    & AddressStore & PendingStore & NoticeStore & ChangeStore & RevocationStore & WebhookStore & HeartbeatStore
+    & AddressStore & AttestationStore & PendingStore & NoticeStore & ChangeStore & RevocationStore & WebhookStore
+    & HeartbeatStore
     & RetentionStore
     & IdempotencyStore
     & KeyRotationStore
@@ -54,6 +56,7 @@ public final class Relay: Sendable {
     private let sealers: Mutex<Sealer>
     private let policies: Mutex<Policy>
     let signers: Mutex<StatementSigner?>
+    private let verifiers: Mutex<AttestationVerifier>
     /// The state of the task that signs rows again under the current key.
     let signing = Mutex<(isRunning: Bool, notBefore: Instant?)>((false, nil))
     let time: any TimeSource
@@ -100,13 +103,15 @@ public final class Relay: Sendable {
     /// - Parameters:
     ///   - statements: the signer of the relay's statements. A relay without one refuses the requests
     ///     that need one.
+    ///   - attestations: judges the attestations of phones; by default none is accepted.
     ///   - later: runs work in a later turn of the calling loop, so that other work can run in
     ///     between.
     public init(
         settings: Settings, store: any RelayStore, push: (any PushCourier)?,
         couriers: MessageCouriers = MessageCouriers(), webhooks: (any WebhookCourier)? = nil,
         phones: any PhoneCertificates,
-        keys: RelayKeys, sealer: Sealer, statements: StatementSigner? = nil, time: any TimeSource,
+        keys: RelayKeys, sealer: Sealer, statements: StatementSigner? = nil,
+        attestations: AttestationVerifier = .trustingNobody, time: any TimeSource,
         randomness: any Randomness, log: Log,
         metrics: RelayMetrics = RelayMetrics(), locate: @escaping @Sendable (String) -> String? = { _ in nil },
         distance: @escaping @Sendable (String, CoarsePlace) -> Int? = { _, _ in nil },
@@ -122,6 +127,7 @@ public final class Relay: Sendable {
         sealers = Mutex(sealer)
         policies = Mutex(settings.policy)
         signers = Mutex(statements)
+        verifiers = Mutex(attestations)
         self.time = time
         self.randomness = randomness
         self.log = log
@@ -150,6 +156,13 @@ public final class Relay: Sendable {
 
     /// Uses these policies for later requests. An open challenge keeps those of its beginning.
     public func replace(_ policy: Policy) { policies.withLock { $0 = policy } }
+
+    /// The judge of attestations. Its files may change at any time, so each use reads this property
+    /// once.
+    var attestations: AttestationVerifier { verifiers.withLock { $0 } }
+
+    /// Replaces the judge of attestations for all later uses.
+    public func replace(_ attestations: AttestationVerifier) { verifiers.withLock { $0 = attestations } }
 
     /// The courier for mails; nil if none is configured.
     var mail: (any MessageCourier)? { couriers.withLock { $0.mail } }

@@ -26,6 +26,7 @@ extension Tool {
             name: invocation.operand(0), displayName: invocation.value("display-name"),
             webhook: invocation.value("webhook"), allowed: settings.webhooks.allowed,
             policies: Policy.keys.compactMap { key in invocation.value(key).map { (key, $0) } })
+        try website.requireAttestable(settings)
         let store = try settings.openStore()
         defer { store.close() }
         let credentials = try website.add(to: store, settings: settings, directory: invocation.value("out") ?? "")

@@ -72,6 +72,17 @@ private func everything() throws -> Settings {
     settings.mail.authority = FileName("mail-ca.pem")
     settings.templates = FileName("words")
     settings.geolocation = FileName("cities.mmdb")
+    settings.attestations.appleApps = try AppIDs(settingsText: "ABCDE12345.com.example.app")
+    settings.attestations.development = .accepted
+    settings.attestations.appleRoots = FileName("apple.pem")
+    settings.attestations.androidApps = try AndroidApps(
+        settingsText: "com.example.app=" + String(repeating: "0a", count: 32))
+    settings.attestations.androidRoots = FileName("android.pem")
+    settings.attestations.revocations = FileName("list.json")
+    settings.attestations.revocationDays = 3
+    try settings.policy.set("attestation-android", to: "required")
+    try settings.policy.set("min-os-ios", to: "17.4")
+    try settings.policy.set("screen-lock", to: "on")
     settings.metrics = try LocalAddress(settingsText: "[::1]:9464")
     try settings.policy.set("answers", to: "website")
     try settings.policy.set("guesses", to: "5")

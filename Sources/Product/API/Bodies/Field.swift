@@ -148,6 +148,20 @@ extension Field where Value == Bool {
     }
 }
 
+extension Field where Value == JSONValue {
+    /// An object that the verb reads itself. Its size is limited only by the body.
+    static func object(_ name: String, _ summary: String) -> Field {
+        Field(name: name, summary: summary, schema: ["type": "object"]) { value, parameter, faults in
+            guard value.object != nil else {
+                faults.append(
+                    FieldFault(parameter, .type, LocalizedText("must be an object", de: "muss ein Objekt sein")))
+                return nil
+            }
+            return value
+        }
+    }
+}
+
 extension Field where Value == Int {
     static func integer(_ name: String, _ range: ClosedRange<Int>, _ summary: String) -> Field {
         let (low, high) = (range.lowerBound, range.upperBound)

@@ -25,6 +25,10 @@ enum Parameters {
     static let activationCode = Field.opaque("activation_code", limit: 64, "From the activation; works once")
     static let proof = Field.opaque("proof", limit: 8192, "A twoefay-enrol+jwt, signed by the phone's new key")
     static let binding = Field.opaque("binding", limit: 4096, "A twoefay-binding+jwt, passed on to the website")
+    static let attestation = Field.object(
+        "attestation", "The platform's statement about the key: format, and key_id and object, or chain")
+    static let assertion = Field.opaque(
+        "assertion", limit: 5500, "An assertion of App Attest over the answer, in base64url")
     static let deviceName = Field.line("name", limit: 64, "The user's name for the phone")
     static let platform = Field<Platform>.word("platform", "The platform of the phone; default: other")
     static let environment = Field<PushEnvironment>.word(

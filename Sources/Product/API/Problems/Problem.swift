@@ -9,6 +9,8 @@ struct Problem: Error, Sendable {
         case malformed, invalid, unauthenticated, forbidden, conflict, limited, unavailable
         case approvalRequired = "approval_required"
         case codesLocked = "codes_locked"
+        case notAttested = "not_attested"
+        case postureUnmet = "posture_unmet"
         case notFound = "not_found"
         case methodNotAllowed = "method_not_allowed"
         case alreadyDecided = "already_decided"
@@ -23,7 +25,7 @@ struct Problem: Error, Sendable {
             switch self {
             case .malformed, .invalid: 400
             case .unauthenticated: 401
-            case .forbidden, .approvalRequired, .codesLocked: 403
+            case .forbidden, .approvalRequired, .codesLocked, .notAttested, .postureUnmet: 403
             case .notFound: 404
             case .methodNotAllowed: 405
             case .conflict, .alreadyDecided, .shownOnce: 409
@@ -45,6 +47,11 @@ struct Problem: Error, Sendable {
             case .approvalRequired:
                 LocalizedText("The user must approve first", de: "Der Benutzer muss zuerst bestätigen")
             case .codesLocked: LocalizedText("Codes are locked", de: "Codes sind gesperrt")
+            case .notAttested:
+                LocalizedText("The phone is not attested", de: "Das Telefon ist nicht attestiert")
+            case .postureUnmet:
+                LocalizedText(
+                    "The phone does not meet the demands", de: "Das Telefon erfüllt die Forderungen nicht")
             case .notFound: LocalizedText("Not found", de: "Nicht gefunden")
             case .methodNotAllowed: LocalizedText("Method not allowed", de: "Methode nicht erlaubt")
             case .conflict: LocalizedText("Conflict with the current state", de: "Konflikt mit dem aktuellen Zustand")

@@ -28,6 +28,8 @@ extension Problem {
                     de: "Zu viele Codes waren falsch. Das Relay nimmt erst wieder Codes an, wenn der Benutzer das auf "
                         + "einem Telefon bestätigt (POST /user/…/unlock) oder der Betreiber die Codes entsperrt (twoefay "
                         + "user unlock)"))
+        case .notAttested(let fault): self = .notAttested(fault)
+        case .postureUnmet(let demands): self = .postureUnmet(demands)
         case .notFound: self = .notFound
         case .invalid(let faults): self = .invalid(faults)
         case .conflict(let faults): self.init(.conflict, nil, faults: faults)

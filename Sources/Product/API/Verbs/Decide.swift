@@ -12,9 +12,10 @@ enum Decide {
             "POST", "/success", "Approves a challenge",
             Form(
                 .phone { call, phone async throws(Refusal) in try await decide(.approve, call, phone) },
-                [P.challenge.required, P.answer.optional, P.number.optional],
+                [P.challenge.required, P.answer.optional, P.number.optional, P.assertion.optional],
                 answers: [
                     (200, "login: success, or failure after a wrong number"),
+                    (403, "posture_unmet: unmet, the demands that the phone does not meet"),
                     (409, "the challenge has ended; login has its result"), (429, "too soon after a wrong number"),
                 ]),
             Form(
@@ -60,7 +61,8 @@ enum Decide {
     ) async throws(Refusal) -> VerbOutcome {
         guard let challenge: ChallengeID = try call.id(P.challenge) else { throw .notFound }
         let answer = PhoneAnswer(
-            approves: decision == .approve, signed: call[P.answer], number: call[P.number])
+            approves: decision == .approve, signed: call[P.answer], number: call[P.number],
+            assertion: call[P.assertion])
         let result = try await call.relay.answer(challenge, answer, by: phone)
         return .answer(APIResponse(200, ["login": .word(result)]))
     }

@@ -42,7 +42,8 @@ enum Devices {
         let (username, device) = try place(call)
         let view = try await call.relay.change(
             device, ofUser: username, name: call[P.deviceName], state: call[P.deviceSwitch], by: website)
-        return .answer(APIResponse(200, try view.json(call)))
+        let attestation = try await call.relay.attestation(of: device, at: website)
+        return .answer(APIResponse(200, try view.json(call, attestation)))
     }
 
     @Sendable static func unbind(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {

@@ -48,11 +48,13 @@ enum Enrol {
                 .anyone(verify),
                 [
                     P.idToken.required, P.ownPushToken.optional, P.activationCode.required, P.proof.required,
-                    P.binding.optional, P.deviceName.optional, P.platform.optional, P.environment.optional,
+                    P.attestation.optional, P.binding.optional, P.deviceName.optional, P.platform.optional,
+                    P.environment.optional,
                 ],
                 answers: [
-                    (200, "login: verified, device, certificate, revocation_code"),
+                    (200, "login: verified, device, certificate, revocation_code, attestation?"),
                     (200, "login: wait, device, number?: repeat the request until the user has approved"),
+                    (403, "not_attested: fault; the code stays valid"),
                     (409, "the user has as many phones as the policy allows"),
                     (429, "too many wrong codes from this sender"),
                 ]),
@@ -82,8 +84,9 @@ enum Enrol {
         let devices = try await call.relay.devices(of: user)
         let factors = try await call.relay.codeFactors(of: user)
         let codes = factors.map { JSONValue.object($0.json(of: user)) }
+        let attestations = try await call.relay.attestations(of: user.id, at: website)
         var views: [JSONValue] = []
-        for device in devices { views.append(.object(try device.json(call))) }
+        for device in devices { views.append(.object(try device.json(call, attestations[device.id]))) }
         var body: JSONObject = [
             "token": .string(user.token.text), "email": .text(user.email), "phone": .text(user.phone),
             "state": .word(user.state),
@@ -110,6 +113,7 @@ enum Enrol {
             activationCode: try call.required(P.activationCode), proof: try call.required(P.proof),
             binding: call[P.binding], name: call[P.deviceName], platform: call[P.platform] ?? .other,
             environment: call[P.environment] ?? .production)
+        request.attestation = call[P.attestation]
         request.languages = call.operation.languages.unproved
         let binding = try await call.relay.bind(request, from: call.remote)
         return .answer(APIResponse(200, binding.json))

@@ -49,7 +49,9 @@ extension UserRow {
 
 extension DeviceView {
     /// The JSON of a phone. A phone that its website bound in the original form has no key.
-    func json(_ call: VerbCall) throws(Refusal) -> JSONObject {
+    ///
+    /// - Parameter attestation: nil if none was recorded, or if attestations do not count.
+    func json(_ call: VerbCall, _ attestation: AttestationRow?) throws(Refusal) -> JSONObject {
         var jwk = JSONValue.null
         var thumbprint: String?
         if let publicKey {
@@ -65,6 +67,7 @@ extension DeviceView {
             "jwk": jwk, "thumbprint": .text(thumbprint),
         ]
         if let binding { object.set("binding", .string(binding)) }
+        if let attestation { object.set("attestation", .object(attestation.json)) }
         object.set("created_at", .timestamp(createdAt))
         object.set("last_seen_at", .timestamp(lastSeenAt))
         return object
@@ -75,10 +78,19 @@ extension Binding {
     var json: JSONObject {
         switch self {
         case .bound(let bound):
-            return [
+            var object: JSONObject = [
                 "login": "verified", "device": .string(bound.device.text),
                 "certificate": .string(bound.certificate), "revocation_code": .string(bound.revocationCode),
             ]
+            if let attestation = bound.attestation {
+                object.set(
+                    "attestation",
+                    [
+                        "verdict": .word(attestation.verdict),
+                        "faults": .array(attestation.faults.map { .string($0) }),
+                    ])
+            }
+            return object
         case .waiting(let device, let number):
             var object: JSONObject = ["login": "wait", "device": .string(device.text)]
             if let number { object.set("number", .string(number)) }

@@ -15,7 +15,7 @@ enum PendingList {
             "Returns the pending challenges; with `Prefer: wait=N` it waits until they differ from `known`",
             Form(
                 .phone(pending), [P.known.optional],
-                answers: [(200, "pending: [{challenge, nonce, context, expires_at, asks_place?}], time")]))
+                answers: [(200, "pending: [{challenge, nonce, context, expires_at, asks_place?, demands?}], time")]))
     ]
 
     @Sendable static func pending(_ call: VerbCall, _ phone: PhoneCredential) async throws(Refusal) -> VerbOutcome {
@@ -64,6 +64,7 @@ enum PendingList {
                 "context": .string(Base64URL.encode(each.context)), "expires_at": .timestamp(each.expiresAt),
             ]
             if each.asksPlace { object.set("asks_place", true) }
+            if let demands = each.demands { object.set("demands", .object(demands)) }
             return .object(object)
         }
         var answer = APIResponse(200, ["pending": .array(list), "time": .timestamp(call.api.time.now())])

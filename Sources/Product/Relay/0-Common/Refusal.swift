@@ -1,3 +1,4 @@
+import Attestation
 import Domain
 
 /// The reason why a verb refused a request. The API turns each into a problem document.
@@ -14,6 +15,10 @@ public enum Refusal: Error, Sendable, Equatable {
     /// The user's codes are locked after too many wrong ones: none is accepted until the lock is
     /// lifted.
     case codesLocked
+    /// The website binds only phones with a faultless attestation.
+    case notAttested(AttestationFault)
+    /// The phone does not meet the demands of the website. Nothing has changed.
+    case postureUnmet([PhoneDemands.Demand])
     /// A second answer to a challenge that has ended.
     case alreadyDecided(result: String)
     /// The request was carried out before, and its answer held a secret, which is not shown a

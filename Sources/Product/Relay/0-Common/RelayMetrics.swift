@@ -12,6 +12,7 @@ public struct RelayMetrics: Sendable {
     private let codes: Counters<CodeOutcome>
     let proofs: Counters<ProofCost>
     private let places: Counters<PlaceCheck>
+    private let attestations: Counters<AttestationOutcomeLabel>
     private let limits: Counters<Limit>
     private let ended: Counters<End>
     private let pushes: Counters<PushOutcomeLabel>
@@ -66,6 +67,10 @@ public struct RelayMetrics: Sendable {
         places = registry.counters(
             "twoefay_phone_places_total",
             "Phone answers whose place was compared with the login's, by result: near, far or unknown.", by: "result")
+        attestations = registry.counters(
+            "twoefay_attestations_total",
+            "Attestations judged when phones were bound, by outcome: valid, flawed, invalid, missing or refused.",
+            by: "outcome")
         limits = registry.counters(
             "twoefay_limits_reached_total",
             "Requests and messages over a limit, by limit: login, push, guess, sending, code, time, sms, "
@@ -142,6 +147,8 @@ extension RelayMetrics {
     }
 
     func compared(_ check: PlaceCheck) { places.add(check) }
+
+    func attested(_ outcome: AttestationOutcomeLabel) { attestations.add(outcome) }
 
     func pushed(_ outcome: DeliveryOutcome) { pushes.add(PushOutcomeLabel(outcome)) }
 

@@ -1,6 +1,7 @@
 import Bytes
 import Crypto
 import Domain
+import JSON
 import Log
 import World
 
@@ -16,6 +17,8 @@ public struct BindRequest: Sendable {
     public var name: String?
     public var platform: Platform
     public var environment: PushEnvironment
+    /// The platform's statement about the key, as the phone sent it; nil if it sent none.
+    public var attestation: JSONValue?
     /// The languages of the messages to the user who must approve.
     public var languages = RequestedLanguages.none
 
@@ -47,6 +50,8 @@ public struct Bound: Sendable, Equatable {
     public let device: DeviceID
     public let certificate: String
     public let revocationCode: String
+    /// The phone's attestation; nil if attestations do not count.
+    public internal(set) var attestation: AttestationRow?
 }
 
 extension Relay {
@@ -80,6 +85,8 @@ extension Relay {
         let website: Website
         let key: P256PublicKey
         let sender: String
+        let activationCode: String
+        let attestation: JSONValue?
         let digest: [UInt8]
         let binding: Operation
         /// The secret that this request drew. If another request or relay carries out the change,
@@ -97,6 +104,8 @@ extension Relay {
             token = request.token
             languages = request.languages
             website = try relay.website(enrolment.website)
+            activationCode = request.activationCode
+            attestation = request.attestation
             digest = ActivationCode(text: request.activationCode).digest
             binding = relay.operations.fixed("bind", digest + key.spkiThumbprint).speaking(request.languages)
             // The same key of the same user is always the same phone, however often it is bound.
@@ -112,8 +121,12 @@ extension Relay {
 
         var approvable: Approvable { .phone(device, key: key, sender: sender) }
 
-        func waiting(for challenge: ChallengeID) -> NewDevice {
+        /// Returns the phone to be stored.
+        ///
+        /// - Parameter challenge: the challenge that the phone waits for; nil if it need not wait.
+        func stored(_ attestation: AttestationRow?, waitingFor challenge: ChallengeID?) -> NewDevice {
             var device = device
+            device.attestation = attestation
             device.approval = challenge
             return device
         }
@@ -164,7 +177,10 @@ extension Relay {
     }
 
     private func use(_ candidate: Candidate, approval: ChallengeID?) async throws(Refusal) {
-        let device = approval.map { candidate.waiting(for: $0) } ?? candidate.device
+        let attestation = try await attest(
+            candidate.attestation, of: candidate.device, key: candidate.key, token: candidate.token,
+            code: candidate.activationCode, at: candidate.website, as: candidate.binding)
+        let device = candidate.stored(attestation, waitingFor: approval)
         let slots = candidate.website.policy.devices
         let secret = try stored(
             candidate.secret, for: candidate.use, of: candidate.binding.id, until: device.at + NewActivation.lifetime)
@@ -204,9 +220,11 @@ extension Relay {
     private func bound(_ candidate: Candidate, revocationCode: String) async throws(Refusal) -> Bound {
         phoneKeys.forget(candidate.key.spkiThumbprint)
         let device = candidate.device.id
-        return Bound(
+        var bound = Bound(
             device: device, certificate: try await certificate(for: candidate.key, of: device),
             revocationCode: revocationCode)
+        bound.attestation = try await attestation(of: device, at: candidate.website)
+        return bound
     }
 
     /// Issues a certificate for the phone's key, valid for `certificateDays`.

@@ -134,6 +134,8 @@ public struct NewDevice: Sendable {
     /// The challenge with which the user approves the phone; nil if it need not wait.
     public internal(set) var approval: ChallengeID?
     public let at: Timestamp
+    /// The attestation and the relay's verdict on it; nil if attestations do not count.
+    public internal(set) var attestation: AttestationRow?
 
     public var state: DeviceState { approval == nil ? .active : .waiting }
 }

@@ -73,13 +73,16 @@ public struct ChallengeRow: Sendable, Equatable {
     public let steps: [Step]
     /// The phone's place in comparison with the login's; nil if they were not compared.
     public let place: PlaceComparison?
+    /// The judgement of the phone's attestation and posture at the answer; nil if it was not judged.
+    public let attested: AttestedAnswer?
 
     public init(
         id: ChallengeID, user: UserID, token: UserToken, life: ChallengeLife, policy: String, context: [UInt8],
         nonce: [UInt8], number: String?, factor: Factor?, proof: Proof?, device: DeviceID?, receipt: String?,
         uv: UserVerification?, approves: [UInt8]?, decidedAt: Timestamp?,
-        operation: OperationID, steps: [Step], place: PlaceComparison? = nil
+        operation: OperationID, steps: [Step], place: PlaceComparison? = nil, attested: AttestedAnswer? = nil
     ) {
+        self.attested = attested
         self.place = place
         self.id = id
         self.user = user
@@ -121,6 +124,9 @@ public struct ChallengeEnd: Sendable {
     public var guesses: Int?
     /// The phone's place in comparison with the login's.
     public var place: PlaceComparison?
+    /// The judgement of the phone's attestation and posture; nil if the policy asks for none. The
+    /// write is refused if the attestation has changed since it was read.
+    public var posture: JudgedPosture?
     /// The event name in the log and the audit.
     public let event: StaticString
     public let at: Timestamp
@@ -128,9 +134,11 @@ public struct ChallengeEnd: Sendable {
     public init(
         challenge: ChallengeID, life: ChallengeLife, factor: Factor? = nil, proof: Proof? = nil,
         device: PhoneCredential? = nil, receipt: String? = nil, uv: UserVerification? = nil, code: UsedCode? = nil,
-        guesses: Int? = nil, place: PlaceComparison? = nil, event: StaticString, at: Timestamp
+        guesses: Int? = nil, place: PlaceComparison? = nil, posture: JudgedPosture? = nil, event: StaticString,
+        at: Timestamp
     ) {
         self.place = place
+        self.posture = posture
         self.challenge = challenge
         self.life = life
         self.factor = factor

@@ -12,11 +12,14 @@ public struct PhoneAnswer: Sendable, Equatable {
     public var signed: String?
     /// The number beside a plain answer. A signed decision contains the number itself.
     public var number: String?
+    /// An assertion of App Attest over the signed decision, in base64url.
+    public var assertion: String?
 
-    public init(approves: Bool, signed: String? = nil, number: String? = nil) {
+    public init(approves: Bool, signed: String? = nil, number: String? = nil, assertion: String? = nil) {
         self.approves = approves
         self.signed = signed
         self.number = number
+        self.assertion = assertion
     }
 }
 
@@ -28,8 +31,8 @@ public struct PhoneAnswer: Sendable, Equatable {
 ///   is checked by `SignedDecision`: the signature, the audience, the nonce, the context and the
 ///   challenge must all match. An answer by certificate needs the phone's certificate.
 /// - `decide` checks what only an approval needs: an allowed factor, the user verification, the
-///   delay after failures, the number, and the place of the phone if the policy refuses far ones. A
-///   denial or a report of fraud needs none of them.
+///   attestation and posture of the phone, the delay after failures, the number, and the place of
+///   the phone if the policy refuses far ones. A denial or a report of fraud needs none of them.
 /// - `end` writes the end of the challenge. Its guards repeat what was read: the challenge is open,
 ///   its lifetime is not over, the phone is active and has the same failure count.
 ///
@@ -76,6 +79,9 @@ extension Relay {
         let receipt: String?
         let uv: UserVerification?
         var place: CoarsePlace?
+        var posture: ReportedPosture?
+        /// An assertion of App Attest over the receipt, in base64url.
+        var assertion: String?
     }
 
     private func read(
@@ -96,7 +102,7 @@ extension Relay {
                     asksNumber: row.number != nil, approves: answer.approves))
             return Content(
                 decision: decision.decision, number: decision.number, proof: .signed, receipt: signed,
-                uv: decision.uv, place: decision.place)
+                uv: decision.uv, place: decision.place, posture: decision.posture, assertion: answer.assertion)
         case .certificate:
             // The website will see that the answer was authenticated by a certificate.
             guard answer.signed == nil, phone.isCertified else { throw .policy }
@@ -174,6 +180,11 @@ extension Relay {
                             + "und die Antwort hat \(uv.rawValue). Es wurde nichts geändert: Das Telefon darf erneut "
                             + "antworten")))
         }
+        let posture =
+            approves
+            ? try await judgePosture(
+                row, policy, reported: content.posture, receipt: content.receipt, assertion: content.assertion,
+                by: phone) : nil
         if approves, let wait = FailureDelay.wait(after: phone.failures, lastAt: phone.failedAt, at: now) {
             throw await refused(.limited, row.id, by: phone, as: .limited(retryAfter: wait))
         }
@@ -190,7 +201,7 @@ extension Relay {
         let closing = ChallengeEnd(
             challenge: row.id, life: life, factor: row.phoneFactor, proof: content.proof, device: phone,
             receipt: content.receipt, uv: content.uv, guesses: matches ? nil : policy.guesses,
-            place: place, event: "challenge.answered", at: now)
+            place: place, posture: posture, event: "challenge.answered", at: now)
         guard try await end(closing, as: operations.new()) else { throw try await whyNotEnded(row, content, by: phone) }
         return life.result
     }

@@ -23,6 +23,10 @@ public struct ChallengeResult: Sendable, Equatable {
     public let expiresAt: Timestamp
     /// The phone's place in comparison with the login's.
     public var place: PlaceComparison?
+    /// The judgement of the phone's attestation and posture; nil if it was not judged.
+    public var attested: AttestedAnswer?
+    /// The phone's attestation, for a website that verifies it itself.
+    public internal(set) var evidence: AttestationRow?
 }
 
 extension Relay {
@@ -38,7 +42,7 @@ extension Relay {
         }
         guard let row, let reported = result(try await settled(row)) else { throw .notFound }
         try agree(row, token)
-        return reported
+        return try await withEvidence(reported)
     }
 
     /// The result of the newest challenge of a user, in the original form; nil if there is no
@@ -46,7 +50,8 @@ extension Relay {
     public func result(token: UserToken, to website: Website) async throws(Refusal) -> ChallengeResult? {
         guard website.policy.answers == .website else { throw Self.challengeMissing }
         guard let row = try await newest(token, of: website) else { return nil }
-        return result(try await settled(row))
+        guard let reported = result(try await settled(row)) else { return nil }
+        return try await withEvidence(reported)
     }
 
     /// The refusal of a request without a challenge. A token names a challenge only for websites
@@ -100,7 +105,7 @@ extension ChallengeResult {
             challenge: row.id, user: row.user, result: life.result, reason: life.reason, factor: row.factor,
             assurance: life.result == .success ? row.factor.map { Self.assurance(row, $0) } : nil,
             proof: row.proof, device: row.device, receipt: row.receipt, steps: row.steps, context: row.context,
-            expiresAt: row.life.expiresAt, place: row.place)
+            expiresAt: row.life.expiresAt, place: row.place, attested: row.attested)
     }
 
     private static func assurance(_ row: ChallengeRow, _ factor: Factor) -> Assurance {

@@ -28,6 +28,7 @@ extension ChallengeResult {
             if let distance = place.distance { shown.set("distance", .integer(Int64(distance))) }
             object.set("phone_place", .object(shown))
         }
+        if let attested { object.set("attestation", .object(attested.json(evidence))) }
         return object
     }
 }

@@ -1,4 +1,5 @@
 import Domain
+import JSON
 import Log
 import World
 
@@ -25,6 +26,8 @@ public struct Pending: Sendable, Equatable {
     public let unseen: Factor?
     /// Whether the website wants to know the coarse place of the phone.
     public internal(set) var asksPlace = false
+    /// The demands that the phone must meet to approve; nil if there are none.
+    public internal(set) var demands: JSONObject?
 
     public init(
         challenge: ChallengeID, nonce: [UInt8], context: [UInt8], askedAt: Timestamp, expiresAt: Timestamp,
@@ -52,13 +55,14 @@ extension Relay {
         }
         // If the website accepts no answer by phone, a challenge is not shown, because the phone
         // could not answer it.
-        let pending = open.compactMap { each -> Pending? in
+        var pending = open.compactMap { each -> Pending? in
             guard let policy = try? defaultPolicy.changed(by: each.policy) else { return each }
             guard policy.factors.contains(.push) else { return nil }
             var each = each
             each.asksPlace = policy.phonePlace != .ignore && policy.answers == .signed
             return each
         }
+        try await setDemands(on: phone, &pending)
         for each in pending {
             guard let factor = each.unseen else { continue }
             // The phone's list does not depend on this write. If the store can be read but not

@@ -1,3 +1,4 @@
+import Attestation
 import Bytes
 import Crypto
 import Curl
@@ -45,6 +46,8 @@ public struct LoadedFiles: Sendable {
     public let texts: SMSFiles?
     /// The geolocation database; nil if none is set.
     public let geolocation: PlaceFinder?
+    /// The judge of the phones' attestations, with its roots and its revocation list.
+    public let attestations: AttestationVerifier
     /// The end dates of all certificates and revocation lists above.
     public let certificates: [CertificateExpiry]
 
@@ -136,6 +139,7 @@ struct LoadedFilesReader {
         let wording = wording()
         let texts = texts(mail)
         let placeFinder = placeFinder()
+        let attestations = attestations()
         let statements = signer(key, of: server)
         checkDirectories()
         checkHost(of: server)
@@ -143,12 +147,13 @@ struct LoadedFilesReader {
         checkAuthorities(of: websites, and: phones)
         checkLists(revoked, of: websites, and: phones)
         guard let chain, let key, let statements, let authority, let websites, let phones, let keys, let wording,
+            let attestations,
             let tls = serverContext(chain, key, websites: websites, phones: phones, revoked: revoked)
         else { return nil }
         return LoadedFiles(
             tls: tls, statements: statements, authority: authority, issuer: keys.issuer, keys: keys.data, push: push,
             webPush: webPush, webhooks: webhookFiles, mail: mail, wording: wording, texts: texts,
-            geolocation: placeFinder, certificates: CertificateExpiry.all(settings))
+            geolocation: placeFinder, attestations: attestations, certificates: CertificateExpiry.all(settings))
     }
 
     mutating func bytes(_ file: FileName) -> [UInt8]? {

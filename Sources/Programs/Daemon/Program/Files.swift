@@ -1,6 +1,7 @@
 import Bytes
 import CLinux
 import Glibc
+import World
 
 /// Files of an installation. They are read as a whole. They are written completely and durably, or
 /// not at all.
@@ -101,6 +102,13 @@ public enum Files {
             throw Problem(
                 path, "can be read by others than its owner; chmod 600 it, and replace it if others have had access")
         }
+    }
+
+    /// The time at which the content was last changed.
+    static func modified(_ path: String) throws(Problem) -> Timestamp {
+        var state = stat()
+        guard stat(path, &state) == 0 else { throw Problem(path) }
+        return Timestamp(seconds: Int64(state.st_mtim.tv_sec))
     }
 
     /// Whether users other than its owner can read it.

@@ -46,6 +46,7 @@ final class Components: Sendable {
     let backgroundWork = BackgroundWork()
     let directories: DirectoryWork
     let geolocation: Geolocation
+    let attestations: AttestationHealth
     let certificates: Certificates
     let hardening: Hardening?
     let operationsKey: Secret
@@ -74,6 +75,7 @@ final class Components: Sendable {
             "Connections from load balancers refused for a missing or invalid PROXY header."
         ) { proxies.refused }
         geolocation = Geolocation(files.geolocation)
+        attestations = AttestationHealth(files.attestations, time: time, registry)
         operationsKey = files.keys.relay.operations
         certificates = Certificates(files.certificates, time: time, log: log, registry)
         catalog = CurrentCatalog(files.wording)
@@ -113,7 +115,8 @@ final class Components: Sendable {
                     isAlone: url.isEmbedded, retention: settings.retention, quotas: settings.quotas),
                 store: store, push: PushServices(apns: push, web: webPush), couriers: first.ways,
                 webhooks: webhookCourier.courier, phones: issuer,
-                keys: files.keys.relay, sealer: try files.keys.sealer(), statements: files.statements, time: time,
+                keys: files.keys.relay, sealer: try files.keys.sealer(), statements: files.statements,
+                attestations: files.attestations, time: time,
                 randomness: randomness, log: log, metrics: RelayMetrics(registry),
                 locate: { [geolocation] ip in geolocation.place(of: ip) },
                 distance: { [geolocation] ip, place in geolocation.distance(of: ip, to: place) },
@@ -139,6 +142,10 @@ final class Components: Sendable {
         dependencies.append(
             Dependency("sms", isNeeded: { [couriers] in couriers.texts != nil }) { [couriers] in
                 couriers.texts?.fault
+            })
+        dependencies.append(
+            Dependency("attestation", isAdvisory: true, isNeeded: { [attestations] in attestations.hasList }) {
+                [attestations] in attestations.fault
             })
         if let keys = files.issuer.dependency { dependencies.append(keys) }
         // Other callers are served all the same: an expired list locks out those of one authority.

@@ -38,6 +38,7 @@ public final class Daemon: Sendable {
     let servers: [LoopBound<HTTP2Server>]
     private let page: LoopBound<HTTP1Server>?
     let geolocation: Geolocation
+    let attestations: AttestationHealth
     private let presence: PeriodicWork
     private let work: PeriodicWork
     private let backgroundWork: BackgroundWork
@@ -107,6 +108,7 @@ public final class Daemon: Sendable {
         remoteCertificates = components.remoteCertificates
         api = components.api
         geolocation = components.geolocation
+        attestations = components.attestations
         certificates = components.certificates
         hardening = components.hardening
         operationsKey = components.operationsKey

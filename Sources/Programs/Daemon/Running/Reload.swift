@@ -11,8 +11,8 @@ import Templates
 import World
 
 extension Daemon {
-    /// Reads certificates, keys, the master key, revocation lists, templates and the geolocation
-    /// database again, for later connections, messages and logins. Of the settings it takes only
+    /// Reads certificates, keys, the master key, revocation lists, the roots of attestations,
+    /// templates and the geolocation database again, for later connections, messages and logins. Of the settings it takes only
     /// those that `settingsNow` returns.
     ///
     /// Purpose: SIGHUP renews certificates and rotates keys without a restart; open connections
@@ -51,6 +51,8 @@ extension Daemon {
             webhookCourier.replace(materials.webhooks)
             relay.replace(webhookCourier.courier)
             geolocation.replace(materials.geolocation)
+            attestations.replace(materials.attestations)
+            relay.replace(materials.attestations)
             relay.replace(sealer)
             directories.replace(now, sealer)
             store.use(rows)
@@ -75,8 +77,8 @@ extension Daemon {
     /// Returns the settings for a reload, and those of the file.
     ///
     /// The first are the settings of the start, with the new policies, log level, webhooks, mail,
-    /// templates, text messages and directories. The push credential is taken as a whole, because a
-    /// new key has a new key id, which is a setting.
+    /// templates, text messages, directories and attestations. The push credential is taken as a whole,
+    /// because a new key has a new key id, which is a setting.
     private func settingsNow() throws(Failure) -> (now: Settings, new: Settings) {
         var now = settings
         let new = try reread()
@@ -87,6 +89,7 @@ extension Daemon {
         now.templates = new.templates
         now.texts = new.texts
         now.directories = new.directories
+        now.attestations = new.attestations
         if now.push.credential != nil, new.push.credential != nil {
             now.push.key = new.push.key
             now.push.keyID = new.push.keyID

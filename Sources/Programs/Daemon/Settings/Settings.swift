@@ -39,6 +39,8 @@ public struct Settings: Sendable, Equatable {
     public var directories = DirectoryList()
     /// The geolocation database; nil if places are not looked up.
     public var geolocation: FileName?
+    /// The apps whose phones are attested.
+    public var attestations = AttestationSettings()
     /// The policy of websites that set nothing else.
     public var policy = Policy()
     /// The number of days after which rows are deleted.

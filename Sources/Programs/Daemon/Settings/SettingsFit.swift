@@ -16,6 +16,11 @@ extension SettingsReader {
         }
         checkToken(root)
         checkTexts(root)
+        do throws(SettingsFault) {
+            try settings.requireAttestable(settings.policy)
+        } catch {
+            problem(root["policies"]?.place ?? root.place, error.message)
+        }
         checkGateways(root)
     }
 

@@ -102,7 +102,7 @@ public enum SettingsKeys {
             .optional(
                 "geo.database", \.geolocation, example: "GeoLite2-City.mmdb",
                 "A MaxMind database of cities or countries. The relay keeps it in memory; SIGHUP reads it again."),
-        ] + policies + quotas + [
+        ] + attestations + policies + quotas + [
             .number(
                 "retention.logins", \.retention.logins, Retention.loginDays,
                 "Days after which a finished login and its steps are deleted, counted from when it was opened."),
@@ -237,6 +237,12 @@ public enum SettingsKeys {
         "answers":
             "How users answer: signed (the phone signs what it showed), certificate (the phone answers with its "
             + "client certificate) or website (the website answers for its users).",
+        "attestation-android":
+            "The weight of attestations of phones with Android: none, recorded (the website sees the verdict) or "
+            + "required (only phones with a valid one can be bound and can approve).",
+        "attestation-ios":
+            "The same for phones with iOS. Phones that prove neither platform, such as browsers, are under the stricter "
+            + "of the two.",
         "code-deadline":
             "Seconds that a code factor may go unanswered before the next factor begins, 10 to 600; with none, the "
             + "next factor never begins by itself.",
@@ -258,9 +264,17 @@ public enum SettingsKeys {
             + "to 100.",
         "lifetime": "The lifetime of a challenge in seconds, 60 to 600.",
         "login-limit": "The maximum number of challenges of one user in five minutes, 1 to 1000.",
+        "min-app-android":
+            "The minimum version code of your app for Android with which a phone can approve, or none.",
+        "min-app-ios": "The minimum bundle version of your app for iOS with which a phone can approve, or none.",
         "min-assurance":
             "The minimum assurance of a login: low (mail), restricted (sms), substantial (totp, hotp, recovery, a "
             + "push without a number) or high (a push with a number, or with user verification by the phone).",
+        "min-os-android": "The minimum version of Android with which a phone can approve, such as 14, or none.",
+        "min-os-ios": "The minimum version of iOS with which a phone can approve, such as 17.4, or none.",
+        "min-patch-level":
+            "The earliest month of security patches of Android, as attested when the phone was bound, such as 202607, or "
+            + "none.",
         "min-uv": "The minimum verification of the user by the phone: none, passcode or biometric.",
         "number": "The number of digits that the user transfers from one screen to the other: 0, 2 or 6.",
         "number-below":
@@ -278,6 +292,10 @@ public enum SettingsKeys {
             + "sends no push, but the phone finds them when it polls.",
         "recovery-check":
             "Whether new recovery codes count only after the user typed one of them back: on or off.",
+        "screen-lock": "Whether a phone needs a screen lock to approve: on or off.",
+        "verified-boot":
+            "Whether a phone can approve only if its system was the manufacturer's, as far as that was attested: on or "
+            + "off.",
     ]
 
     /// The text above each group of keys in the example.
@@ -299,6 +317,9 @@ public enum SettingsKeys {
             "Limits on text messages, against attackers who earn money from messages to their own numbers (SMS "
             + "pumping). Hours and days are in UTC.",
         "geo": "The place of an IP address, shown to the user who is asked. Without a database, no place is shown.",
+        "attestation":
+            "What phones must prove under the policies attestation-ios and attestation-android. docs/phones/attestation.md "
+            + "explains the proofs. SIGHUP reads this whole group again.",
         "metrics": "Metrics, for programs on this machine.",
         "policies": "The default policies of websites. `twoefay website add` and `website edit` can override each one.",
         "quotas":

@@ -53,8 +53,8 @@ public struct SignedTable: Sendable {
 
 extension SignedTable {
     public static let all = [
-        website, websiteKey, user, activation, device, factor, sentCode, recoveryCode, challenge, outbox, idempotency,
-        notice,
+        website, websiteKey, user, activation, device, attestation, factor, sentCode, recoveryCode, challenge, outbox,
+        idempotency, notice,
     ]
 
     static let website = SignedTable(
@@ -85,6 +85,13 @@ extension SignedTable {
             "approval",
         ], rights: ["state = 'active'", "state IN ('active', 'waiting')", "state <> 'revoked'", byOthers])
 
+    static let attestation = SignedTable(
+        "attestation", key: ["device_id"],
+        granting: [
+            "user_id", "verdict", "faults", "facts", "statement", "activation_code", "app_key", "counter", "judged_at",
+            "operation",
+        ])
+
     static let factor = SignedTable(
         "factor", key: ["id"],
         granting: [
@@ -104,8 +111,8 @@ extension SignedTable {
             "expires_at",
         ]
             + [
-                "factor", "proof", "device_id", "receipt", "uv", "place_check", "place_distance", "decided_at",
-                "operation",
+                "factor", "proof", "device_id", "receipt", "uv", "place_check", "place_distance", "attested",
+                "assertion", "decided_at", "operation",
             ].map {
                 "CASE WHEN decision = 'approve' THEN \($0) END"
             },

@@ -125,6 +125,25 @@ enum SchemaText {
 
         CREATE INDEX IF NOT EXISTS device_user ON device (user_id);
 
+        -- The attestations of phones: what each phone sent when it was bound, and the relay's verdict. A row exists if the policy
+        -- of the website was recorded or required then.
+        CREATE TABLE IF NOT EXISTS attestation (
+            device_id binary(16) NOT NULL PRIMARY KEY,
+            user_id binary(16) NOT NULL,
+            verdict varchar(16) NOT NULL,           -- valid, flawed (genuine, with faults), invalid, missing (none was sent)
+            faults varchar(255) NOT NULL,           -- separated by commas (see attestation.md); empty: none
+            facts text,                             -- JSON: what the platform attested; null: it is not genuine
+            statement text,                         -- JSON: the attestation as the phone sent it; null: it is not genuine
+            activation_code varchar(64) NOT NULL,   -- used up: a part of what was attested
+            app_key binary(65),                     -- of App Attest: the key of assertions, P-256, uncompressed
+            counter bigint NOT NULL,                -- of the last accepted assertion
+            judged_at datetime(3) NOT NULL,
+            operation binary(16) NOT NULL,          -- the one that bound the phone
+            mac binary(36)                          -- by the relay that wrote the row (see threat-model.md)
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        CREATE INDEX IF NOT EXISTS attestation_user ON attestation (user_id);
+
         -- The code factors of users. Only an active row is used; the first right code of a waiting row makes it active, in the
         -- place of the former one.
         CREATE TABLE IF NOT EXISTS factor (
@@ -222,6 +241,8 @@ enum SchemaText {
             uv varchar(16),                         -- how the phone verified its owner: none, passcode, biometric
             place_check varchar(16),                -- the phone's place against the login's: near, far, unknown; null: not compared
             place_distance int,                     -- between them at least, in kilometres
+            attested text,                          -- JSON: verdict, facts and report of the phone that approved; null: not judged
+            assertion text,                         -- the phone's assertion over the receipt, for the website to verify
             approves binary(32),                    -- of an approval: the digest of the change that it approves
             used_by binary(16),                     -- of an approval: the operation that used it
             language varchar(256),                  -- of messages: a BCP 47 tag, or a whole Accept-Language
@@ -381,6 +402,14 @@ enum SchemaText {
         SELECT lower(hex(c.id)) AS challenge, w.name AS website, u.username, c.state, c.factor, c.asked_at, c.expires_at
         FROM challenge c JOIN website w ON w.id = c.website_id JOIN user u ON u.id = c.user_id
         WHERE c.decided_at IS NULL;
+
+        -- For people: the phones of each website by the relay's verdict on their attestation; none: nothing was recorded.
+        CREATE VIEW IF NOT EXISTS AttestedPhones AS
+        SELECT w.name AS website, d.platform, coalesce(a.verdict, 'none') AS verdict, coalesce(a.faults, '') AS faults,
+            count(*) AS phones
+        FROM device d JOIN user u ON u.id = d.user_id JOIN website w ON w.id = u.website_id
+        LEFT JOIN attestation a ON a.device_id = d.id WHERE d.state = 'active'
+        GROUP BY w.name, d.platform, coalesce(a.verdict, 'none'), coalesce(a.faults, '');
 
         -- For people: the audit with readable ids. ORDER BY at, id.
         CREATE VIEW IF NOT EXISTS AuditTrail AS

@@ -48,6 +48,11 @@ struct SignedRowsFixture {
             Column("push_token", "'stranger'"), Column("public_key", "x'04'"), Column("thumbprint", digest),
             Column("revocation", digest), Column("binding", "'other'"), Column("approval", id),
         ],
+        "attestation": [
+            Column("device_id", id), Column("user_id", id), Column("verdict", "'flawed'"), Column("faults", "'root'"),
+            Column("facts", "'{}'"), Column("statement", "'{}'"), Column("activation_code", "'other'"),
+            Column("app_key", "x'04'"), Column("counter", "7"), Column("judged_at", moment), Column("operation", id),
+        ],
         "factor": [
             Column("id", id), Column("user_id", id), Column("kind", "'hotp'"), Column("secret", "x'00'"),
             Column("sealed_by", "'2'"), Column("algorithm", "'sha512'"), Column("digits", "1"),
@@ -66,7 +71,8 @@ struct SignedRowsFixture {
             Column("known", "1 - known"), Column("expires_at", moment), Column("factor", "'totp'"),
             Column("proof", "'code'"), Column("device_id", id), Column("receipt", "'other'"),
             Column("uv", "'biometric'"), Column("place_check", "'near'"), Column("place_distance", "1"),
-            Column("used_by", id), Column("decided_at", moment), Column("operation", id),
+            Column("attested", "'{}'"), Column("assertion", "'other'"), Column("used_by", id),
+            Column("decided_at", moment), Column("operation", id),
         ],
         "idempotency": [
             Column("website_id", id), Column("digest", digest), Column("fingerprint", digest), Column("operation", id),
@@ -96,6 +102,7 @@ struct SignedRowsFixture {
             "state", "stopped_by", "name", "push_token_at", "failures", "failed_at", "created_at", "last_seen_at",
             "operation", "mac",
         ],
+        "attestation": ["mac"],
         "factor": ["state", "failures", "failed_at", "created_at", "confirmed_at", "operation", "mac"],
         "sent_code": ["sent_at", "mac"],
         "recovery_code": ["used_at", "mac"],
@@ -135,6 +142,11 @@ struct SignedRowsFixture {
             """
             INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, created_at)
             SELECT website_id, \(Self.digest.dropLast(3))88', \(Self.digest.dropLast(3))88', 'running', id, created_at FROM user
+            """)
+        try rig.execute(
+            """
+            INSERT INTO attestation (device_id, user_id, verdict, faults, activation_code, counter, judged_at, operation)
+            SELECT id, id, 'valid', '', 'code', 0, created_at, id FROM user
             """)
         try rig.execute(
             """

@@ -41,7 +41,7 @@ enum Sample {
     }
 
     private static let analyze = Statement(
-        "ANALYZE TABLE user, device, factor, challenge, step, outbox, activation, audit, idempotency, sent_code, recovery_code"
+        "ANALYZE TABLE user, device, attestation, factor, challenge, step, outbox, activation, audit, idempotency, sent_code, recovery_code"
     )
 
     private static let insertWebsite = Statement(
@@ -124,6 +124,7 @@ enum Sample {
             insertSentCode(factor: id, challenge: id, now: .timestamp(now), expiresAt: .timestamp(later)),
             insertRecoveryCode(user: id, digest: .blob(key(number)), factor: id),
             insertNotice(notice: id, user: id, now: .timestamp(now), operation: id),
+            insertAttestation(device: id, user: id, now: .timestamp(now), operation: id),
             insertAudit(operation: id, now: .timestamp(now), website: .id(website)),
             insertIdempotency(
                 website: .id(website), digest: .blob(key(number)), fingerprint: .blob(key(number)), operation: id,
@@ -205,7 +206,8 @@ enum Sample {
         _ = try await store.enrolment(of: id(12))
         _ = try await store.progress(of: id(9003), user: id(12), code: key(12), binding: id(12), at: now)
         _ = try await store.bind(
-            phone(9003, of: 12), digest: key(12), slots: 5, secret: secret(9003), as: operation())
+            attested(phone(9003, of: 12)), digest: key(12), slots: 5, secret: secret(9003), as: operation())
+        try await runAttestations(on: store, operation)
         _ = try await store.await(id(9003), insteadOf: id(9004), device: id(9003))
         let admission = DeviceApproval(
             device: id(9003), user: id(12), challenge: id(12), approves: key(12), code: key(12),
@@ -228,13 +230,17 @@ enum Sample {
         try await store.markSeen(id(15), at: now)
         _ = try await store.challenge(id(15), of: id(15) as UserID)
         let end = ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: later)
+        let posture = JudgedPosture(
+            answer: AttestedAnswer(facts: "{}", assertion: "assertion"),
+            relied: JudgedPosture.Relied(binding: id(15), counter: 0, next: 1))
         let credential = PhoneCredential(
             id: id(15), user: id(15), key: key(15), publicKey: [],
             website: WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}"), failures: 0,
             failedAt: nil, isCertified: true)
         for device in [credential, nil] {
             let closing = ChallengeEnd(
-                challenge: id(device == nil ? 16 : 15), life: end, device: device, event: "challenge.answered", at: now)
+                challenge: id(device == nil ? 16 : 15), life: end, device: device,
+                posture: device == nil ? nil : posture, event: "challenge.answered", at: now)
             _ = try await store.close(closing, as: operation())
         }
         try await runHarmful(on: store, operation)

@@ -12,7 +12,8 @@ enum Challenges {
         c.decided_at AS challenge_decided_at, c.operation AS challenge_operation, u.token AS challenge_token,
         c.nonce AS challenge_nonce, c.receipt AS challenge_receipt, c.uv AS challenge_uv,
         c.approves AS challenge_approves, c.place_check AS challenge_place_check,
-        c.place_distance AS challenge_place_distance
+        c.place_distance AS challenge_place_distance, c.attested AS challenge_attested,
+        c.assertion AS challenge_assertion
         """
 
     static func read(_ row: Row, _ steps: [ChallengeRow.Step]) throws(StoreFailure) -> ChallengeRow {
@@ -21,6 +22,10 @@ enum Challenges {
             reason: try row.optionalWord("challenge_reason"), expiresAt: try row.timestamp("challenge_expires_at"))
         let check: PlaceCheck? = try row.optionalWord("challenge_place_check")
         let distance = try row.optionalInteger("challenge_place_distance").map { Int($0) }
+        let assertion = try row.optionalText("challenge_assertion")
+        let attested = try row.optionalText("challenge_attested").map { facts in
+            AttestedAnswer(facts: facts, assertion: assertion)
+        }
         return ChallengeRow(
             id: try row.id("challenge_id"), user: try row.id("challenge_user_id"), token: try row.id("challenge_token"),
             life: life, policy: try row.text("challenge_policy"), context: try row.blob("challenge_context"),
@@ -30,6 +35,6 @@ enum Challenges {
             uv: try row.optionalWord("challenge_uv"), approves: try row.optionalBlob("challenge_approves"),
             decidedAt: try row.optionalTimestamp("challenge_decided_at"),
             operation: try row.id("challenge_operation"), steps: steps,
-            place: check.map { PlaceComparison(check: $0, distance: distance) })
+            place: check.map { PlaceComparison(check: $0, distance: distance) }, attested: attested)
     }
 }

@@ -10,6 +10,7 @@ enum UnusedApprovals {
     static func ended(of user: UserID, but device: DeviceID?, by operation: SQLValue) -> [BoundStatement] {
         [
             dropWaitingPhones(user: .id(user), device: .id(device), operation: operation),
+            AttestationRows.dropOrphans(of: user),
             dropActivations(user: .id(user), operation: operation),
             dropWaitingFactors(user: .id(user), operation: operation),
             useAll(operation: operation, user: .id(user)),

@@ -84,12 +84,14 @@ extension Store {
                 isWaiting: .bool(device.state == .waiting), device: id, thumbprint: .blob(device.thumbprint),
                 slots: .integer(Int64(slots))),
             device.updated(code: digest, as: operation), device.inserted(code: digest, as: operation),
+            AttestationRows.dropReplaced(device.id, as: operation), AttestationRows.inserted(device, as: operation),
+            AttestationRows.dropOrphans(of: device.user),
             OperationSecrets.stored(secret, of: device.id, revocation: device.revocation, as: operation),
         ]
         let change = Change(
             "bind", operation,
             rows: [.user(device.user).signed, .activation(digest).signed, .device(device.id).signed]
-                + AccountEventRows.rows(.deviceBound, as: operation),
+                + [.attestation(of: device.id).lenient] + AccountEventRows.rows(.deviceBound, as: operation),
             writes + BoundPhone.steps(device.id, of: device.user, at: device.at, as: operation),
             reads: [
                 isFull(digest: .blob(digest), user: user, now: now, device: id, slots: .integer(Int64(slots)))

@@ -46,9 +46,10 @@ extension BoundPhone {
 
     private static let auditDevice = Statement(
         """
-        INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id)
+        INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome)
         SELECT :operation, :now, CASE d.state WHEN 'active' THEN '\(event)' ELSE 'device.waiting' END,
-        u.website_id, u.id, d.approval, d.id
+        u.website_id, u.id, d.approval, d.id,
+        (SELECT a.verdict FROM attestation a WHERE a.device_id = d.id AND a.operation = d.operation)
         FROM device d JOIN user u ON u.id = d.user_id WHERE d.id = :device AND d.operation = :operation
         \(Audit.once)
         """)

@@ -72,8 +72,8 @@ private let endedWith = Statement(
 /// The statements that delete what belongs to the user. Rows that are found by another row precede
 /// it.
 private let belongings = [
-    forgetSecrets, forgetEntries, forgetNews, forgetSteps, forgetChallenges, forgetDevices, forgetActivations,
-    forgetSentCodes, forgetFactors, forgetRecoveryCodes, forgetNotices,
+    forgetSecrets, forgetEntries, forgetNews, forgetSteps, forgetChallenges, forgetDevices, forgetAttestations,
+    forgetActivations, forgetSentCodes, forgetFactors, forgetRecoveryCodes, forgetNotices,
 ]
 
 private let forgetSecrets = Statement(ActivationMails.secretsDropped(when: Guards.audited))
@@ -94,6 +94,7 @@ private let forgetSteps = Statement(
     """)
 private let forgetChallenges = Statement("DELETE FROM challenge WHERE user_id = :user AND \(Guards.audited)")
 private let forgetDevices = Statement("DELETE FROM device WHERE user_id = :user AND \(Guards.audited)")
+private let forgetAttestations = Statement("DELETE FROM attestation WHERE user_id = :user AND \(Guards.audited)")
 private let forgetActivations = Statement("DELETE FROM activation WHERE user_id = :user AND \(Guards.audited)")
 private let forgetSentCodes = Statement(
     """

@@ -15,7 +15,7 @@ extension Store {
         let change = Change(
             "close", operation, rows: rows,
             script.lockUser + script.endChallenge + script.endSteps + script.useCode + script.updatePhone
-                + script.notify + (effects?.after ?? []), reads: effects?.reads ?? [])
+                + script.useAssertion + script.notify + (effects?.after ?? []), reads: effects?.reads ?? [])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 guard rows.happened else { return nil }
@@ -35,7 +35,10 @@ extension ChallengeEnd {
             return (device?.user ?? code?.user).map { [.user($0).lenient, .challenge(challenge).lenient] }
                 ?? [.challenge(challenge).lenient]
         }
-        if let device { return [.user(device.user).signed, .challenge(challenge).signed, .device(device.id).signed] }
+        if let device {
+            return [.user(device.user).signed, .challenge(challenge).signed, .device(device.id).signed]
+                + (posture?.relied == nil ? [] : [.attestation(of: device.id).signed])
+        }
         if let code { return [.user(code.user).signed, .challenge(challenge).signed] + code.rows }
         return [.challenge(challenge).signed]
     }
@@ -84,16 +87,19 @@ extension CloseScript {
                 factor: .word(closing.factor), proof: .word(closing.proof), now: now, operation: .id(operation),
                 device: .id(phone.id), receipt: .text(closing.receipt), uv: .word(closing.uv),
                 placeCheck: .word(closing.place?.check),
-                placeDistance: .integer((closing.place?.distance).map { Int64($0) }), challenge: challenge,
-                key: .blob(phone.key))
+                placeDistance: .integer((closing.place?.distance).map { Int64($0) }), attested: .null, assertion: .null,
+                challenge: challenge, key: .blob(phone.key))
         }
+        let relied = closing.posture?.relied
         return approveByPhone(
             state: .word(life.state), decision: .word(life.decision), reason: .word(life.reason),
             factor: .word(closing.factor), proof: .word(closing.proof), now: now, operation: .id(operation),
             device: .id(phone.id), receipt: .text(closing.receipt), uv: .word(closing.uv),
             placeCheck: .word(closing.place?.check),
-            placeDistance: .integer((closing.place?.distance).map { Int64($0) }), challenge: challenge,
-            key: .blob(phone.key), failures: .integer(Int64(phone.failures)))
+            placeDistance: .integer((closing.place?.distance).map { Int64($0) }),
+            attested: .text(closing.posture?.answer.facts), assertion: .text(closing.posture?.answer.assertion),
+            challenge: challenge, key: .blob(phone.key), failures: .integer(Int64(phone.failures)),
+            binding: .id(relied?.binding), counter: .integer((relied?.counter).map { Int64($0) }))
     }
 }
 
@@ -118,7 +124,7 @@ private let closeOpen = Statement("\(ChallengeEnds.end) WHERE \(ChallengeEnds.is
 private let endByPhone =
     """
     \(ChallengeEnds.end), device_id = :device, receipt = :receipt, uv = :uv, place_check = :placeCheck,
-    place_distance = :placeDistance WHERE \(ChallengeEnds.isOpen)
+    place_distance = :placeDistance, attested = :attested, assertion = :assertion WHERE \(ChallengeEnds.isOpen)
     """
 
 private let closeByPhone = Statement(
@@ -128,13 +134,15 @@ private let closeByPhone = Statement(
     """)
 
 /// Ends a challenge by an approval of a phone, also by one with a wrong number or from a refused
-/// place. The user must be active, and the phone's failure count must be as it was judged. A denial
-/// has no such conditions.
+/// place. The user must be active, and the phone's failure count must be as it was judged. So must
+/// the phone's attestation and its counter, if the approval relies on them. A denial has no such
+/// conditions.
 private let approveByPhone = Statement(
     """
     \(endByPhone) AND EXISTS (SELECT 1 FROM device d JOIN user u ON u.id = d.user_id
     WHERE d.id = :device AND d.thumbprint = :key AND d.state = 'active' AND d.user_id = challenge.user_id
     AND d.failures = :failures AND u.state = 'active')
+    AND \(AttestationRows.isAsRead)
     """)
 
 /// Part 3 ends the unfinished steps. Those with another factor than the one that was answered led to
@@ -191,6 +199,17 @@ extension CloseScript {
         let seen = seePhone(now: now, device: .id(phone.id), challenge: challenge, operation: .id(operation))
         guard closing.life.decision == .approve, phone.failures > 0 else { return [seen] }
         return [seen, forgetFailures(device: .id(phone.id), challenge: challenge, operation: .id(operation))]
+    }
+}
+
+/// Part 4 also stores the counter of the phone's assertion.
+extension CloseScript {
+    var useAssertion: [BoundStatement] {
+        guard closing.life.decision == .approve, let phone = closing.device, let next = closing.posture?.relied?.next
+        else { return [] }
+        return [
+            AttestationRows.count(next, of: phone.id, endedWith: challenge, as: operation)
+        ]
     }
 }
 

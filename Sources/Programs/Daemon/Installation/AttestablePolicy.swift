@@ -1,0 +1,25 @@
+import Domain
+
+extension Settings {
+    /// Refuses the policies of a website if no phone could meet them under these settings.
+    public func requireAttestable(_ website: WebsitePolicy) throws(Failure) { try requireMeetable(website.policy) }
+
+    fileprivate func requireMeetable(_ policy: Policy) throws(Failure) {
+        do throws(SettingsFault) {
+            try requireAttestable(policy)
+        } catch {
+            throw Failure(
+                .usage, error.message,
+                next: "Set it first (docs/phones/attestation.md), or use the policy recorded. Nothing was changed.")
+        }
+    }
+}
+
+extension NewWebsite {
+    /// Refuses the website if no phone could meet its policies under these settings.
+    public func requireAttestable(_ settings: Settings) throws(Failure) {
+        // The policies were checked one by one; `changed` cannot fail here.
+        guard let own = try? settings.policy.changed(by: policy) else { return }
+        try settings.requireMeetable(own)
+    }
+}
