@@ -8,12 +8,14 @@ import World
 /// The output of users and phones for operators.
 
 extension Accounts.Device {
-    static let headings = ["DEVICE", "NAME", "PLATFORM", "STATE", "BY", "BOUND", "LAST SEEN", "WRONG NUMBERS"]
+    static let headings = [
+        "DEVICE", "NAME", "PLATFORM", "STATE", "BY", "ATTESTED", "BOUND", "LAST SEEN", "WRONG NUMBERS",
+    ]
 
     var row: [String] {
         [
             view.id.text, view.name ?? "", view.platform.rawValue, view.state.rawValue, stoppedBy?.rawValue ?? "",
-            view.createdAt.rfc3339,
+            attestation?.verdict.rawValue ?? "", view.createdAt.rfc3339,
             view.lastSeenAt?.rfc3339 ?? "never", String(failures),
         ]
     }
@@ -33,7 +35,21 @@ extension Accounts.Device {
             "thumbprint": .text(thumbprint), "failures": .integer(failures),
             "failed_at": .text(failedAt?.rfc3339), "created_at": .string(view.createdAt.rfc3339),
             "last_seen_at": .text(view.lastSeenAt?.rfc3339),
+            "attestation": attestation.map { .object($0.json) } ?? .null,
         ])
+    }
+
+    /// The verdict on the attestation and the attested facts, a line each; empty if none was
+    /// recorded.
+    var attestationText: String {
+        guard let attestation else { return "" }
+        let faults = attestation.faults.isEmpty ? "" : ", because of \(attestation.faults.joined(separator: ", "))"
+        let verdict = "\(attestation.verdict.rawValue)\(faults)."
+        var lines = ["\n\nIts attestation was judged at \(attestation.judgedAt.rfc3339): \(verdict)"]
+        for member in attestation.facts?.members ?? [] {
+            lines.append("  \(member.name): \(JSONWriter.text(member.value))")
+        }
+        return lines.joined(separator: "\n")
     }
 }
 

@@ -36,7 +36,7 @@ extension Tool {
             """
             A phone of \(device.owner); \(key).
 
-            \(Table(Accounts.Device.headings, [device.row]).text)
+            \(Table(Accounts.Device.headings, [device.row]).text)\(device.attestationText)
             """, json: device.json)
     }
 }

@@ -51,6 +51,8 @@ public enum Accounts {
         /// The number of consecutive wrong numbers.
         public let failures: Int64
         public let failedAt: Timestamp?
+        /// The attestation; nil if none was recorded.
+        public let attestation: PhoneAttestation?
     }
 }
 
@@ -133,14 +135,16 @@ extension Accounts {
 
     private static let devices = """
         SELECT \(Phones.columns),
-        u.id AS user_id, u.username, w.name AS website_name, d.failures, d.failed_at, d.stopped_by
-        \(users) JOIN device d ON d.user_id = u.id
+        u.id AS user_id, u.username, w.name AS website_name, d.failures, d.failed_at, d.stopped_by,
+        \(PhoneAttestation.columns)
+        \(users) JOIN device d ON d.user_id = u.id \(PhoneAttestation.join)
         """
 
     private static func device(_ row: Row) throws(StoreFailure) -> Device {
         Device(
             view: try Phones.read(row), stoppedBy: try row.optionalWord("stopped_by"), user: try row.id("user_id"),
             username: try row.text("username"), website: try row.text("website_name"),
-            failures: try row.integer("failures"), failedAt: try row.optionalTimestamp("failed_at"))
+            failures: try row.integer("failures"), failedAt: try row.optionalTimestamp("failed_at"),
+            attestation: try PhoneAttestation.read(row))
     }
 }
