@@ -252,7 +252,13 @@ let clients = layer(
     module(
         "TwoefayClient",
         ["Attestation", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "Webhooks", "World"]),
-    module("Phone", ["Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World"]),
+    module(
+        "Phone",
+        [
+            "Attestation", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "SimulatedAttestation",
+            "TLS",
+            "World",
+        ]),
     module(
         "FakeAPNs", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World", "YAML"]),
 
@@ -265,8 +271,8 @@ let clients = layer(
     tests(
         "Phone",
         [
-            "Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "JSON", "Phone", "TLS", "TestSupport", "World", "twoefay",
-            "twoefayd",
+            "Attestation", "Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "JSON", "Phone", "TLS", "TestSupport",
+            "TwoefayClient", "World", "twoefay", "twoefayd",
         ], scripts: ["Page"]),
     tests(
         "FakeAPNs",

@@ -13,6 +13,8 @@ public struct ChallengePrompt: Sendable {
     public let timeLeft: Duration
     /// Whether the website wants to know the coarse place of the phone.
     public let asksPlace: Bool
+    /// The demands that the phone must meet to approve; nil if there are none.
+    public let demands: PostureDemands?
 
     /// A challenge that this phone must not answer, with the reason.
     public struct Refused: Error, Sendable, Equatable {
@@ -52,5 +54,6 @@ public struct ChallengePrompt: Sendable {
         self.bytes = bytes
         timeLeft = expiresAt - now
         asksPlace = object["asks_place"]?.bool == true
+        demands = object["demands"]?.object.map { PostureDemands($0) }
     }
 }

@@ -1,3 +1,4 @@
+import Attestation
 import Crypto
 import EventLoop
 import HTTP
@@ -31,10 +32,13 @@ public final class Enroller: Sendable {
     private let body: JSONObject
     private let dpop: DPoP
 
-    /// - Parameter language: the language of the relay's texts and of messages to a user for whom the
-    ///   website set none, as an Accept-Language value; nil for English.
+    /// - Parameters:
+    ///   - root: the root with which the simulated platform of the enrolment attests the key; nil
+    ///     to send no attestation.
+    ///   - language: the language of the relay's texts and of messages to a user for whom the
+    ///     website set none, as an Accept-Language value; nil for English.
     public init(
-        _ enrolment: Enrolment, language: String? = nil, loop: EventLoop,
+        _ enrolment: Enrolment, attestedBy root: SimulatedRoot? = nil, language: String? = nil, loop: EventLoop,
         randomness: any Randomness = SystemRandomness(),
         witness: RelayConnection.Observer? = nil
     ) throws(CallFailure) {
@@ -49,6 +53,11 @@ public final class Enroller: Sendable {
         do {
             let clock = RelayClock(loop.time, offset: enrolment.clockOffset)
             body.set("proof", .string(try SignedStatement.enrolment(enrolment, code: code, at: clock.now())))
+            if let root, let platform = enrolment.platformAttests {
+                let statement = try platform.statement(
+                    about: enrolment, code: code, root: root.authority(at: clock.now()))
+                body.set("attestation", .object(statement.json))
+            }
             line = RelayConnection(
                 loop: loop, relay: enrolment.relay,
                 tls: try TLSClientContext(roots: .pinned(enrolment.pin), dates: .clock(clock)), clock: clock,
@@ -71,8 +80,9 @@ public final class Enroller: Sendable {
         case "verified":
             let device = try answer.id("device")
             let certificate = try answer.certificate(for: enrolment.key)
-            return .verified(
-                bound(as: device, certificate), revocationCode: try answer.id("revocation_code"))
+            var bound = bound(as: device, certificate)
+            bound.verdict = try answer.verdict()
+            return .verified(bound, revocationCode: try answer.id("revocation_code"))
         case "wait":
             return .wait(device: try answer.id("device"), number: try answer.number())
         case let word: throw answer.odd("with login \"\(word)\"")

@@ -44,6 +44,11 @@ public struct Enrolment: Sendable {
     /// The relay's clock minus the phone's clock, as the relay has signed it; zero if it was not
     /// asked. Only for proofs and codes of this relay.
     public var clockOffset = Duration.zero
+    /// The simulated platform that attests the key and the answers; nil without attestations.
+    public var platformAttests: SimulatedPlatform?
+    /// The relay's verdict on the attestation: `valid`, `flawed`, `invalid` or `missing`; nil if
+    /// attestations do not count at this website.
+    public var verdict: String?
     public var state: State
 
     public init(
@@ -106,6 +111,8 @@ extension Enrolment {
         ]
         if let pushToken { object.set("dev_token", .string(pushToken)) }
         if let name { object.set("name", .string(name)) }
+        if let platformAttests { object.set("simulated", .object(try platformAttests.json())) }
+        object.set("attestation", verdict.map { .string($0) })
         if clockOffset != .zero { object.set("clock_offset", .integer(clockOffset.wholeMilliseconds)) }
         switch state {
         case .asked(let code, let websiteKey):
@@ -152,7 +159,11 @@ extension Enrolment {
         self.environment = environment
         name = object["name"]?.string
         clockOffset = .milliseconds(object["clock_offset"]?.integer ?? 0)
+        verdict = object["attestation"]?.string
         do throws(CryptoFailure) {
+            platformAttests = try object["simulated"]?.object.flatMap { stored throws(CryptoFailure) in
+                try SimulatedPlatform(stored)
+            }
             key = try P256PrivateKey(pem: Secret(utf8: object["key"]?.string ?? ""))
             if let device = object["device"]?.string {
                 let certificate = try Certificate(pem: Array((object["certificate"]?.string ?? "").utf8))

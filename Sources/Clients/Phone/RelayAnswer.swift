@@ -68,6 +68,12 @@ public struct RelayAnswer: Sendable {
         return number
     }
 
+    /// Returns the relay's verdict on the attestation; nil if there is none.
+    func verdict() throws(CallFailure) -> String? {
+        guard let attestation = try accepted()["attestation"]?.object else { return nil }
+        return attestation["verdict"]?.string.map { ScreenText.visible($0, limit: 32) }
+    }
+
     /// Returns the required certificate, and checks that it is for this key.
     func certificate(for key: P256PrivateKey) throws(CallFailure) -> Certificate {
         let text = try text("certificate")

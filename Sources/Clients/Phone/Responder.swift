@@ -129,22 +129,31 @@ public final class Responder: Sendable {
     ///   - uv: the method by which the phone verified its owner.
     ///   - place: the coarse place of the phone, if the person agrees to report it. It is sent only if
     ///     the website asks for it.
+    ///   - posture: the state of the phone. It is sent only if the website has demands.
     /// - Returns: the result at the relay, `success` or `failure`.
     public func answer(
         _ decision: SignedStatement.Decision, to question: ChallengePrompt,
-        uv: SignedStatement.UserVerification = .none, place: PhonePlace? = nil
+        uv: SignedStatement.UserVerification = .none, place: PhonePlace? = nil, posture: PhonePosture? = nil
     ) async throws(CallFailure) -> String {
-        let statement: String
-        do {
-            statement = try SignedStatement.decision(
-                decision, about: question, by: enrolment, device: device, uv: uv, place: place, at: time.now())
-        } catch {
-            throw .unable(error.description)
-        }
+        var body: JSONObject = ["challenge": .string(question.challenge)]
         var path = "/failure"
-        if case .approve = decision { path = "/success" }
-        let answer = try await send(
-            .init(path, body: ["challenge": .string(question.challenge), "answer": .string(statement)]))
+        do {
+            let now = time.now()
+            let statement = try SignedStatement.decision(
+                decision, about: question, by: enrolment, device: device, uv: uv, place: place, posture: posture,
+                at: now)
+            body.set("answer", .string(statement))
+            if case .approve = decision {
+                path = "/success"
+                if question.demands != nil {
+                    let assertion = try enrolment.platformAttests?.assertion(over: statement, at: now)
+                    body.set("assertion", assertion.map { .string($0) })
+                }
+            }
+        } catch {
+            throw .unable("\(error)")
+        }
+        let answer = try await send(.init(path, body: body))
         let login = try answer.text("login")
         guard login == "success" || login == "failure" else { throw answer.odd("with login \"\(login)\"") }
         return login

@@ -59,7 +59,7 @@ public enum SignedStatement {
     /// showed.
     static func decision(
         _ decision: Decision, about question: ChallengePrompt, by enrolment: Enrolment, device: String,
-        uv: UserVerification, place: PhonePlace? = nil,
+        uv: UserVerification, place: PhonePlace? = nil, posture: PhonePosture? = nil,
         at now: Timestamp
     ) throws(CryptoFailure) -> String {
         var claims: JSONObject = [
@@ -74,6 +74,8 @@ public enum SignedStatement {
         claims.set("uv", .string(uv.rawValue))
         // A website that has not asked for the place does not get it.
         if question.asksPlace, let place { claims.set("place", .string(place.text)) }
+        // So does a website without demands.
+        if question.demands != nil, let posture { claims.set("posture", .object(posture.claim)) }
         claims.set("iat", .integer(now.seconds))
         return try sign("twoefay-decision+jwt", ("kid", .string(device)), claims, enrolment.key)
     }

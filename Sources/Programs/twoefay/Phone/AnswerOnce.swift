@@ -10,7 +10,7 @@ extension Tool {
             "phone approve", "Approves the pending challenge.",
             options: [
                 Keyring.option, Keyring.choice, challenge, PhoneOptions.number, PhoneOptions.uv, PhoneOptions.place,
-                PhoneOptions.dpop,
+                PhoneOptions.posture, PhoneOptions.dpop,
             ],
             notes: """
                 At a terminal, it shows the challenge and prompts before it signs. Without a terminal, and with --json,
@@ -19,7 +19,7 @@ extension Tool {
                 agree. 3: no challenge is pending. 4: it was decided before.
                 """)
     ) { invocation throws(Failure) in
-        let person = ConsentPrompt(invocation)
+        let person = try ConsentPrompt(invocation)
         let number = invocation.value("number")
         guard person.isThere || invocation.value(challenge.name) != nil else {
             throw Failure(
@@ -72,7 +72,7 @@ extension Tool {
     private static func answerOnce(
         _ invocation: Invocation, _ decision: SignedStatement.Decision
     ) throws(Failure) -> Report {
-        let person = ConsentPrompt(invocation)
+        let person = try ConsentPrompt(invocation)
         return try answerOnce(invocation) { question throws(Failure) in
             person.sees(question)
             return decision
@@ -85,6 +85,7 @@ extension Tool {
     ) throws(Failure) -> Report {
         let uv = try PhoneOptions.presence(invocation)
         let place = try PhoneOptions.place(invocation)
+        let posture = try PhoneOptions.posture(invocation)
         let identity = PhoneOptions.identity(invocation)
         let wanted = invocation.value(challenge.name)
         let keyring = try Keyring(invocation)
@@ -112,7 +113,8 @@ extension Tool {
             let (phone, question) = try only(of: found, wanted: wanted)
             let decision = try decide(question)
             do throws(CallFailure) {
-                let login = try await phone.answer(decision, to: question, uv: uv, place: place)
+                let login = try await phone.answer(
+                    decision, to: question, uv: uv, place: place, posture: posture)
                 phone.close()
                 return report(decision, login, phone.device, question)
             } catch {

@@ -7,14 +7,17 @@ struct ConsentPrompt: Sendable {
     /// Whether `--json` is given; then a program reads the output.
     private let isProgram: Bool
     let isThere: Bool
+    /// The state of the phone that the answer will report.
+    private let posture: PhonePosture?
 
-    init(_ invocation: Invocation) {
+    init(_ invocation: Invocation) throws(Failure) {
         isProgram = invocation.has("json")
         isThere = Keyboard.isTerminal && !isProgram
+        posture = try PhoneOptions.posture(invocation)
     }
 
     func sees(_ question: ChallengePrompt) {
-        if !isProgram { Program.say(question.shown + "\n") }
+        if !isProgram { Program.say(question.shown(reporting: posture) + "\n") }
     }
 
     /// Asks for consent. It asks nothing without a terminal, because the command then names the

@@ -25,21 +25,25 @@ extension Tool {
                     "wait", .one("SECONDS"),
                     "How long to wait for an approval, if one is required (default: 600, the lifetime of the code)."
                 ),
-            ],
+            ] + SimulatedRootFiles.options,
             notes: """
                 The phone trusts the relay only if its authority has the key that the activation pins. The command prints a
                 revocation code, which unbinds the phone if it is lost: write it down elsewhere. It is not stored.
                 To continue after an interruption, run the same command with the same URI.
+                With --attest, name root.pem in the relay's settings (attestation.ios_roots or attestation.android_roots), and
+                the app that this command prints. Do so for tests only: anyone with root.key can then attest any phone.
                 """)
     ) { invocation throws(Failure) in
         let help = "Run 'twoefay phone enrol --help' for usage."
         let activation = try readActivation(invocation.operand(0))
         let waitLimit = try timeout(invocation, help)
         let keyring = try Keyring(invocation)
-        let entry = try begun(activation, invocation, keyring)
+        let platform = try SimulatedRootFiles.platform(invocation)
+        let root = try SimulatedRootFiles.root(invocation)
+        let entry = try begun(activation, platform, invocation, keyring)
         let output = PhoneOutput(invocation)
         let (bound, code) = try onLoop { loop throws(Failure) in
-            try await bind(entry, keyring, within: waitLimit, on: loop, output)
+            try await bind(entry, root, keyring, within: waitLimit, on: loop, output)
         }
         let path = try keyring.update(entry, bound).path
         let until = bound.certificate?.notAfter.rfc3339 ?? ""
@@ -53,14 +57,28 @@ extension Tool {
         return Report(
             """
             The phone is bound to \(bound.website) at \(bound.relay.text), as device \(bound.device ?? "").
-            Its key is in \(path). Its certificate expires at \(until), and is renewed before.
+            Its key is in \(path). Its certificate expires at \(until), and is renewed before.\(attested(bound))
             \(loss ?? withoutCode)
             """,
             json: .object([
                 "event": "verified", "device": .string(bound.device ?? ""), "website": .string(bound.website),
                 "relay": .string(bound.relay.text), "thumbprint": .string(bound.thumbprint), "path": .string(path),
                 "expires_at": .string(until), "revocation_code": code.map { .string($0) } ?? .null,
+                "attestation": .text(bound.verdict),
             ]))
+    }
+
+    /// The relay's verdict on the attestation, and the setting for the simulated app.
+    private static func attested(_ bound: Enrolment) -> String {
+        guard let platform = bound.platformAttests else {
+            return bound.verdict.map { "\nThe relay's verdict on its attestation: \($0)." } ?? ""
+        }
+        let (key, value) = platform.setting
+        let verdict = bound.verdict ?? "none; attestations do not count at this website, or the answer was lost"
+        return """
+            \nThe relay's verdict on its simulated attestation: \(verdict).
+            The setting for its app: \(key): \(value)
+            """
     }
 
     private static let withoutCode = """
@@ -95,14 +113,16 @@ extension Tool {
     /// Returns a new enrolment, or the one that an earlier run began with the same activation. Its
     /// key may be bound already.
     private static func begun(
-        _ activation: ActivationURI, _ invocation: Invocation, _ keyring: Keyring
+        _ activation: ActivationURI, _ attesting: SimulatedPlatform?, _ invocation: Invocation, _ keyring: Keyring
     ) throws(Failure) -> Keyring.Entry {
         if let entry = try keyring.all().first(where: { $0.enrolment.isFor(activation) }) { return entry }
         let (platform, environment) = (
-            try PhoneOptions.word(invocation, platform, Enrolment.Platform.other),
+            try PhoneOptions.word(
+                invocation, platform,
+                attesting.flatMap { Enrolment.Platform(rawValue: $0.kind.rawValue) } ?? Enrolment.Platform.other),
             try PhoneOptions.word(invocation, environment, Enrolment.PushService.production)
         )
-        let enrolment: Enrolment
+        var enrolment: Enrolment
         do throws(CryptoFailure) {
             enrolment = try Enrolment(
                 activation, pushToken: invocation.value("dev-token"), name: invocation.value("name"),
@@ -110,6 +130,7 @@ extension Tool {
         } catch {
             throw Failure(.failed, "the key cannot be created: \(error)", next: "Try again.")
         }
+        enrolment.platformAttests = attesting
         return try keyring.add(enrolment)
     }
 
@@ -118,11 +139,13 @@ extension Tool {
     /// - Returns: no revocation code if the phone was bound before and the answer with the code was
     ///   lost.
     private static func bind(
-        _ entry: Keyring.Entry, _ keyring: Keyring, within timeout: Duration, on loop: EventLoop, _ output: PhoneOutput
+        _ entry: Keyring.Entry, _ root: SimulatedRoot?, _ keyring: Keyring, within timeout: Duration,
+        on loop: EventLoop, _ output: PhoneOutput
     ) async throws(Failure) -> (Enrolment, revocationCode: String?) {
         let limit = loop.time.instant() + timeout
         do throws(CallFailure) {
-            let enroller = try Enroller(entry.enrolment, language: PhoneOptions.language, loop: loop)
+            let enroller = try Enroller(
+                entry.enrolment, attestedBy: root, language: PhoneOptions.language, loop: loop)
             defer { enroller.close() }
             var lastNotice: (at: Instant, number: String?)?
             while true {

@@ -16,7 +16,16 @@ extension Failure {
                 switch refusal.status {
                 case 401: (.failed, unauthenticated)
                 case 404: (.notFound, "It may have ended: 'twoefay phone watch' shows the pending challenges.")
-                case 403: (.failed, "The policy of the website does not allow this.")
+                case 403:
+                    (
+                        .failed,
+                        refusal.code == "not_attested"
+                            ? "The code stays valid. Run the command again with --attest and --attest-root, for a relay "
+                                + "that trusts that root."
+                            : refusal.code == "posture_unmet"
+                                ? "Nothing was changed. Report the state of the phone with --posture, or bind it again."
+                                : "The policy of the website does not allow this."
+                    )
                 case 409:
                     (
                         .conflict,

@@ -34,6 +34,38 @@ enum PhoneOptions {
         return place
     }
 
+    static let posture = Command.Option(
+        "posture", .one("FACTS"),
+        "The state of the phone to report, if the website has demands, such as os_version=18.1,app_version=42,screen_lock=yes."
+    )
+
+    /// Returns the state that the option describes; nil if it is not given.
+    static func posture(_ invocation: Invocation) throws(Failure) -> PhonePosture? {
+        guard let text = invocation.value(posture.name) else { return nil }
+        var facts = PhonePosture()
+        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+            let pair = part.split(separator: "=", omittingEmptySubsequences: false).map { String($0) }
+            switch (pair.first, pair.count == 2 ? pair[1] : nil) {
+            case ("os_version"?, let value?) where isVersion(value): facts.osVersion = value
+            case ("app_version"?, let value?) where isVersion(value): facts.appVersion = value
+            case ("screen_lock"?, "yes"?): facts.hasScreenLock = true
+            case ("screen_lock"?, "no"?): facts.hasScreenLock = false
+            default:
+                throw Failure(
+                    .usage,
+                    "--posture must be os_version=N.N, app_version=N and screen_lock=yes or no, separated by commas, "
+                        + "not \(ScreenText.visible(text))",
+                    next: "Run 'twoefay \(invocation.command.name) --help' for usage.")
+            }
+        }
+        return facts
+    }
+
+    private static func isVersion(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.count <= 64
+            && text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }
+    }
+
     /// The language of this process, by the variables that POSIX names, as a language tag; nil for
     /// the language of programs.
     static let language: String? = {

@@ -11,6 +11,7 @@ final class PhoneSession {
         let identity: Responder.Identity
         let uv: SignedStatement.UserVerification
         let place: PhonePlace?
+        let posture: PhonePosture?
         /// The automatic decision; nil if a person decides.
         let auto: Auto?
         let number: String?
@@ -106,7 +107,9 @@ final class PhoneSession {
 
     private func handle(_ item: Item) async {
         let (phone, question) = (item.phone, item.question)
-        phone.emit(question.shown, "request", question.json(device: phone.device))
+        phone.emit(
+            question.shown(reporting: options.posture), "request",
+            question.json(device: phone.device, reporting: options.posture))
         let keyboard = keyboard
         let limit = loop.schedule(after: question.timeLeft) { keyboard.giveUp() }
         let choice = await choice(about: question)
@@ -118,7 +121,7 @@ final class PhoneSession {
         case .broken(let failure): finish(.failure(failure))
         case .decision(let decision):
             do throws(CallFailure) {
-                let login = try await phone.answer(decision, to: question, uv: options.uv, place: options.place)
+                let login = try await phone.answer(decision, to: question, options)
                 answered += 1
                 phone.emit(
                     "\(decision.label): the relay says \(login).", "answered",

@@ -59,10 +59,10 @@ final class PolledPhone {
     func isNew(_ question: ChallengePrompt) -> Bool { known.insert(question.challenge).inserted }
 
     func answer(
-        _ decision: SignedStatement.Decision, to question: ChallengePrompt, uv: SignedStatement.UserVerification,
-        place: PhonePlace?
+        _ decision: SignedStatement.Decision, to question: ChallengePrompt, _ options: PhoneSession.Options
     ) async throws(CallFailure) -> String {
-        try await responder.answer(decision, to: question, uv: uv, place: place)
+        try await responder.answer(
+            decision, to: question, uv: options.uv, place: options.place, posture: options.posture)
     }
 
     private func watch() async {

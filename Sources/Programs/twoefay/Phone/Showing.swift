@@ -4,9 +4,14 @@ import World
 
 /// The output of a challenge.
 extension ChallengePrompt {
-    var shown: String {
+    /// The challenge for the person, with the demands that an answer with this report does not meet.
+    func shown(reporting posture: PhonePosture?) -> String {
         var rows = context.lines.map { (label: $0.label, text: $0.value) }
         if asksPlace { rows.append((label: "asks for", text: "the coarse place of this phone (--place)")) }
+        if let demands {
+            rows.append((label: "demands", text: demands.text))
+            if let missing = demands.missing(posture) { rows.append((label: "not met", text: missing)) }
+        }
         rows.append((label: "time left", text: "\(max(0, timeLeft.wholeMilliseconds / 1000)) s"))
         return ScreenRows.text(
             "\(context.displayName) (\(context.website)) asks: is this you?", rows, columns: Keyboard.columns)
@@ -17,12 +22,18 @@ extension ChallengePrompt {
 
     /// Returns the challenge for programs: its context as received, and the values needed to
     /// answer.
-    func json(device: String) -> JSONObject {
+    func json(device: String, reporting posture: PhonePosture?) -> JSONObject {
         let context = (try? JSONReader.read(bytes)) ?? .null
-        return [
+        var object: JSONObject = [
             "device": .string(device), "challenge": .string(challenge), "context": context,
             "milliseconds_left": .integer(max(0, timeLeft.wholeMilliseconds)), "asks_place": .bool(asksPlace),
         ]
+        if let demands {
+            object.set("demands", .string(demands.text))
+            object.set("unmet", .array(demands.unmet.map { .string($0) }))
+            object.set("missing", .text(demands.missing(posture)))
+        }
+        return object
     }
 
     /// The reason why the website cannot have shown this number; nil if it can have.

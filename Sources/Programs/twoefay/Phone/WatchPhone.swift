@@ -9,6 +9,7 @@ extension Tool {
             "phone watch", "Shows each challenge, prompts you, signs your answer and sends it.",
             options: [
                 Keyring.option, Keyring.choice, PhoneOptions.dpop, PhoneOptions.uv, PhoneOptions.place,
+                PhoneOptions.posture,
                 .init(
                     "auto", .one("WHAT"),
                     "Approve, deny, fraud or ignore every challenge without a prompt; for tests."),
@@ -51,6 +52,7 @@ extension PhoneSession.Options {
         identity = PhoneOptions.identity(invocation)
         uv = try PhoneOptions.presence(invocation)
         place = try PhoneOptions.place(invocation)
+        posture = try PhoneOptions.posture(invocation)
         number = invocation.value("number")
         isOnce = invocation.has("once")
         let help = "Run 'twoefay phone watch --help' for usage."

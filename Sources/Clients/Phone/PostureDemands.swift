@@ -1,0 +1,78 @@
+import JSON
+
+/// The state of the phone as it reports it in an answer, if the website has demands.
+public struct PhonePosture: Sendable, Equatable {
+    /// Such as `18.1`.
+    public var osVersion: String?
+    /// The bundle version on iOS, the version code on Android.
+    public var appVersion: String?
+    public var hasScreenLock: Bool?
+
+    public init(osVersion: String? = nil, appVersion: String? = nil, hasScreenLock: Bool? = nil) {
+        self.osVersion = osVersion
+        self.appVersion = appVersion
+        self.hasScreenLock = hasScreenLock
+    }
+
+    var claim: JSONObject {
+        var object = JSONObject()
+        if let osVersion { object.set("os_version", .string(osVersion)) }
+        if let appVersion { object.set("app_version", .string(appVersion)) }
+        if let hasScreenLock { object.set("screen_lock", .bool(hasScreenLock)) }
+        return object
+    }
+}
+
+/// The demands that the phone must meet to approve, as the relay names them with the challenge. The
+/// phone shows those that it does not meet before it asks the person.
+public struct PostureDemands: Sendable, Equatable {
+    /// Whether only phones with a valid attestation can approve.
+    public let needsAttestation: Bool
+    /// Whether the answer needs an assertion of App Attest.
+    public let needsAssertion: Bool
+    public let osVersion: String?
+    public let appVersion: String?
+    public let needsScreenLock: Bool
+    public let needsVerifiedBoot: Bool
+    public let patchLevel: Int64?
+    /// The demands that this phone cannot meet unless it is bound again.
+    public let unmet: [String]
+
+    init(_ object: JSONObject) {
+        func version(_ name: String) -> String? { object[name]?.string.map { ScreenText.visible($0, limit: 64) } }
+        needsAttestation = object["attestation"]?.string == "required"
+        needsAssertion = object["assertion"]?.bool == true
+        osVersion = version("os_version")
+        appVersion = version("app_version")
+        needsScreenLock = object["screen_lock"]?.bool == true
+        needsVerifiedBoot = object["verified_boot"]?.bool == true
+        patchLevel = object["patch_level"]?.integer
+        unmet = (object["unmet"]?.array ?? []).compactMap { $0.string.map { ScreenText.visible($0, limit: 64) } }
+    }
+
+    /// The demands as a text for people.
+    public var text: String {
+        var parts: [String] = []
+        if needsAttestation { parts.append("a valid attestation") }
+        if let osVersion { parts.append("system \(osVersion) or later") }
+        if let patchLevel { parts.append("security patches of \(patchLevel) or later") }
+        if let appVersion { parts.append("app \(appVersion) or later") }
+        if needsVerifiedBoot { parts.append("the manufacturer's system") }
+        if needsScreenLock { parts.append("a screen lock") }
+        return parts.isEmpty ? "nothing of this phone" : parts.joined(separator: ", ")
+    }
+
+    /// The demands that an answer with this report does not meet, as a text for people; nil if it
+    /// meets all. The phone cannot know how the relay compares versions with attested ones, so the
+    /// relay's answer is what counts.
+    public func missing(_ posture: PhonePosture?) -> String? {
+        guard unmet.isEmpty else {
+            return "\(unmet.joined(separator: ", ")): this phone must be bound again, after an update if it needs one"
+        }
+        var parts: [String] = []
+        if osVersion != nil, posture?.osVersion == nil { parts.append("the version of the system is not reported") }
+        if appVersion != nil, posture?.appVersion == nil { parts.append("the version of the app is not reported") }
+        if needsScreenLock, posture?.hasScreenLock != true { parts.append("a screen lock is not reported") }
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+}
