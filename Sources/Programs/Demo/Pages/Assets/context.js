@@ -33,7 +33,13 @@ export function readQuestion(entry, website, now) {
     throw new Refused(challenge, "it belongs to another website than the one this phone is bound to");
   }
   // The relay's clock decides, not the phone's.
-  return { challenge, nonce, bytes, context, timeLeft: expiresAt - now };
+  return { challenge, nonce, bytes, context, timeLeft: expiresAt - now, demands: readDemands(entry.demands) };
+}
+
+/** The names of the website's demands on the phone. A browser can neither attest nor report any of them. */
+function readDemands(demands) {
+  if (demands === null || typeof demands !== "object" || Array.isArray(demands)) return [];
+  return Object.entries(demands).filter(([name, value]) => name !== "unmet" && value !== "recorded").map(([name]) => name);
 }
 
 /** Reads the context; throws if this phone cannot show it. Unknown members are ignored. */

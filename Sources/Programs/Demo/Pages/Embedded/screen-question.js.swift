@@ -94,6 +94,8 @@ extension PageFile {
                   "div", { class: "row apart" },
                   h("p", { class: "asker" }, t("asks", { website }), website === context.website ? null : h("span", { class: "muted small" }, ` (${context.website})`)),
                   left),
+                entry.question.demands?.length
+                  ? h("p", { class: "notice warn" }, t("demands", { website, demands: visible(entry.question.demands.join(", ")) })) : null,
                 isEnrolment ? h("p", { class: "notice warn" }, t(hasKey ? "enrolKey" : "enrolHint", { website })) : null,
                 facts(rows(context)), form);
 
