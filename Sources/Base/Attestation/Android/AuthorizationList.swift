@@ -1,3 +1,5 @@
+import Crypto
+
 /// A list of properties of a key. A key description has two: the first is enforced by Android's
 /// software, the second by the secure hardware.
 ///

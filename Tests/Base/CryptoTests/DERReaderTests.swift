@@ -1,5 +1,5 @@
-import Attestation
 import Bytes
+import Crypto
 import Testing
 
 @Suite struct DERReaderTests {
