@@ -58,6 +58,7 @@ public final class Enroller: Sendable {
                     about: enrolment, code: code, root: root.authority(at: clock.now()))
                 body.set("attestation", .object(statement.json))
             }
+            body.set("csr", .string(try enrolment.certificateRequest()))
             line = RelayConnection(
                 loop: loop, relay: enrolment.relay,
                 tls: try TLSClientContext(roots: .pinned(enrolment.pin), dates: .clock(clock)), clock: clock,
@@ -98,7 +99,9 @@ public final class Enroller: Sendable {
     /// - Returns: the bound enrolment; nil if the key belongs to no active phone. The key can then
     ///   be discarded.
     public func bindingWithoutAnswer() async throws(CallFailure) -> Enrolment? {
-        let answer = try await dpop.send(.init("/device", body: ["certificate": true]), over: line)
+        var body: JSONObject = ["certificate": true]
+        if let request = self.body["csr"] { body.set("csr", request) }
+        let answer = try await dpop.send(.init("/device", body: body), over: line)
         if answer.status == 401 {
             // A refused nonce, for example after a restart of the relay, does not show whether the
             // key is bound.

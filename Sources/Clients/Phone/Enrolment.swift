@@ -84,6 +84,12 @@ public struct Enrolment: Sendable {
         if case .bound(_, let certificate) = state { certificate } else { nil }
     }
 
+    /// A certificate request for the key, in PEM. Its common name is the key's thumbprint. The
+    /// authority of the relay's installation ignores it; another one may use it.
+    func certificateRequest() throws(CryptoFailure) -> String {
+        String(decoding: try SigningRequest(commonName: thumbprint, key: key).pem(), as: UTF8.self)
+    }
+
     /// Whether this enrolment is an attempt to use exactly this activation.
     public func isFor(_ activation: ActivationURI) -> Bool {
         guard case .asked(let code, _) = state else { return false }

@@ -194,7 +194,14 @@ public final class Responder: Sendable {
             body.set("name", .string(name))
             changed.name = name
         }
-        if renews { body.set("certificate", true) }
+        if renews {
+            body.set("certificate", true)
+            do throws(CryptoFailure) {
+                body.set("csr", .string(try enrolment.certificateRequest()))
+            } catch {
+                throw .unable(error.description)
+            }
+        }
         let answer = try await send(.init("/device", body: body))
         try answer.accepted()
         // Otherwise a phone whose clock is ahead would renew its certificate each time.

@@ -123,7 +123,11 @@ import World
         #expect(kept.device == "d1" && kept.certificate != nil && kept.thumbprint == event["thumbprint"]?.string)
 
         try #require(relay.asked.map(\.path) == ["/verify", "/verify", "/device", "/device"])
-        #expect(relay.asked[3].body == ["certificate": true] && relay.asked[3].certificate == nil)
+        let last = relay.asked[3]
+        #expect(last.body.names == ["certificate", "csr"] && last.body["certificate"] == true)
+        #expect(last.certificate == nil)
+        let request = try SigningRequest(pem: Array(try #require(last.body["csr"]?.string).utf8))
+        #expect(request.key.spkiThumbprint == kept.certificate?.spkiThumbprint)
         let proof = try JWS.parse(relay.asked[3].fields["dpop"] ?? "")
         #expect(try JSONReader.read(proof.payload).object?["nonce"] == "n1")
         // The request has the same key as the first one.

@@ -64,6 +64,8 @@ import World
         #expect(proof.type == "twoefay-enrol+jwt")
         #expect(proof.header["jwk"]?.object == begun.key.publicKey.jwk)
         #expect(proof.verify(begun.key.publicKey))
+        let request = try SigningRequest(pem: Array(try #require(body["csr"]?.string).utf8))
+        #expect(request.key == begun.key.publicKey)
         let claims = try #require(try JSONReader.read(proof.payload).object)
         #expect(claims.names == ["v", "aud", "id_token", "activation_code", "dev_token", "iat"])
         #expect(claims["v"] == 1)

@@ -139,7 +139,9 @@ import World
         let asked = relay.asked
         #expect(asked.map { "\($0.method) \($0.path)" } == ["POST /device", "DELETE /device", "POST /device"])
         #expect(asked[0].body.names == ["dev_token", "name"])
-        #expect(asked[2].body == ["certificate": true])
+        #expect(asked[2].body.names == ["certificate", "csr"] && asked[2].body["certificate"] == true)
+        let request = try SigningRequest(pem: Array(try #require(asked[2].body["csr"]?.string).utf8))
+        #expect(request.key == key)
         let token = try JWS.parse(try #require(asked[0].body["dev_token"]?.string))
         #expect(token.header == ["alg": "ES256", "typ": "twoefay-token+jwt", "kid": "d1"])
         #expect(token.verify(key))

@@ -1,3 +1,4 @@
+import Crypto
 import Domain
 import JSON
 import Relay
@@ -29,6 +30,12 @@ enum Parameters {
         "attestation", "The platform's statement about the key: format, and key_id and object, or chain")
     static let assertion = Field.opaque(
         "assertion", limit: 5500, "An assertion of App Attest over the answer, in base64url")
+    static let certificateRequest = Field.text(
+        "csr", limit: SigningRequest.maxBytes, "A PKCS #10 request in PEM for the phone's key, signed by it"
+    ) { text in
+        text.utf8.allSatisfy { (0x20...0x7e).contains($0) || $0 == 0x0a || $0 == 0x0d }
+            ? nil : LocalizedText("must be PEM text", de: "muss PEM-Text sein")
+    }
     static let deviceName = Field.line("name", limit: 64, "The user's name for the phone")
     static let platform = Field<Platform>.word("platform", "The platform of the phone; default: other")
     static let environment = Field<PushEnvironment>.word(

@@ -22,7 +22,11 @@ enum Devices {
         Route(
             "POST", "/device", "Changes the calling phone's device token or name, or renews its certificate",
             Form(
-                .phone(changeOwn), [P.signedPushToken.optional, P.deviceName.optional, P.renewal.optional],
+                .phone(changeOwn),
+                [
+                    P.signedPushToken.optional, P.deviceName.optional, P.renewal.optional,
+                    P.certificateRequest.optional,
+                ],
                 oneOf: ["dev_token", "name", "certificate"],
                 answers: [(200, "device, certificate?: the new certificate, valid for at most 90 days")])),
         Route(
@@ -60,7 +64,8 @@ enum Devices {
 
     @Sendable static func changeOwn(_ call: VerbCall, _ phone: PhoneCredential) async throws(Refusal) -> VerbOutcome {
         let certificate = try await call.relay.change(
-            pushToken: call[P.signedPushToken], name: call[P.deviceName], renews: call[P.renewal] == true, by: phone)
+            pushToken: call[P.signedPushToken], name: call[P.deviceName], renews: call[P.renewal] == true,
+            certificateRequest: call[P.certificateRequest], by: phone)
         var body: JSONObject = ["device": .string(phone.id.text)]
         if let certificate { body.set("certificate", .string(certificate)) }
         return .answer(APIResponse(200, body))

@@ -48,7 +48,8 @@ enum Enrol {
                 .anyone(verify),
                 [
                     P.idToken.required, P.ownPushToken.optional, P.activationCode.required, P.proof.required,
-                    P.attestation.optional, P.binding.optional, P.deviceName.optional, P.platform.optional,
+                    P.attestation.optional, P.certificateRequest.optional, P.binding.optional,
+                    P.deviceName.optional, P.platform.optional,
                     P.environment.optional,
                 ],
                 answers: [
@@ -114,6 +115,7 @@ enum Enrol {
             binding: call[P.binding], name: call[P.deviceName], platform: call[P.platform] ?? .other,
             environment: call[P.environment] ?? .production)
         request.attestation = call[P.attestation]
+        request.certificateRequest = call[P.certificateRequest]
         request.languages = call.operation.languages.unproved
         let binding = try await call.relay.bind(request, from: call.remote)
         return .answer(APIResponse(200, binding.json))

@@ -19,6 +19,8 @@ public struct BindRequest: Sendable {
     public var environment: PushEnvironment
     /// The platform's statement about the key, as the phone sent it; nil if it sent none.
     public var attestation: JSONValue?
+    /// The phone's certificate request (PKCS #10) for its new key, in PEM.
+    public var certificateRequest: String?
     /// The languages of the messages to the user who must approve.
     public var languages = RequestedLanguages.none
 
@@ -66,11 +68,14 @@ extension Relay {
     /// `unauthenticated`, and slows the sender down.
     public func bind(_ request: BindRequest, from sender: String = "") async throws(Refusal) -> Binding {
         try await taking(from: sender) { () async throws(Refusal) in
+            // A malformed request is refused in the same way whatever the other elements are.
+            let signed = try Self.signingRequest(request.certificateRequest)
             let enrolment = try await withStore("verify") { () async throws(StoreFailure) in
                 try await store.enrolment(of: request.token)
             }
             guard let enrolment,
-                let key = EnrolProof.key(request, origin: settings.origin, website: enrolment.website.name)
+                let key = EnrolProof.key(
+                    request, signed: signed, origin: settings.origin, website: enrolment.website.name)
             else { throw .unauthenticated }
             return try await advance(Candidate(request, key, enrolment, sender, self))
         }

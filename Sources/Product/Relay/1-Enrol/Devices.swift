@@ -134,10 +134,12 @@ extension Relay {
 extension Relay {
     /// Changes the phone's device token or name, or renews its certificate.
     ///
-    /// - Parameter pushToken: a `twoefay-token+jwt`.
+    /// - Parameters:
+    ///   - pushToken: a `twoefay-token+jwt`.
+    ///   - certificateRequest: the phone's certificate request for the renewal, in PEM.
     /// - Returns: a new certificate if one was requested.
     public func change(
-        pushToken: String?, name: String?, renews: Bool, by phone: PhoneCredential
+        pushToken: String?, name: String?, renews: Bool, certificateRequest: String? = nil, by phone: PhoneCredential
     ) async throws(Refusal) -> String? {
         let key: P256PublicKey
         do {
@@ -146,6 +148,7 @@ extension Relay {
             log.error("device.key", [.device: phone.id.text])
             throw .broken
         }
+        try Self.check(certificateRequest, of: key, renews: renews)
         var change = DeviceChange(phone.id, of: phone.user, by: .phone, at: time.now())
         change.name = name
         if let pushToken {

@@ -1,0 +1,41 @@
+import Crypto
+import Domain
+
+/// The certificate requests of phones.
+extension Relay {
+    /// Reads a certificate request (PKCS #10). Throws if it is malformed, or not signed by its key.
+    static func signingRequest(_ pem: String?) throws(Refusal) -> SigningRequest? {
+        guard let pem else { return nil }
+        do throws(CryptoFailure) {
+            return try SigningRequest(pem: Array(pem.utf8))
+        } catch {
+            throw .invalid([
+                FieldFault(
+                    "csr", .format,
+                    LocalizedText(
+                        "must be one PKCS #10 request in PEM, for a P-256 key, signed by it (ECDSA with SHA-256)",
+                        de: "muss ein PKCS-#10-Antrag in PEM für einen P-256-Schlüssel sein, von diesem signiert "
+                            + "(ECDSA mit SHA-256)"))
+            ])
+        }
+    }
+
+    /// Checks the certificate request for the renewal of a phone's certificate.
+    static func check(_ pem: String?, of key: P256PublicKey, renews: Bool) throws(Refusal) {
+        guard let request = try signingRequest(pem) else { return }
+        guard renews else {
+            throw .invalid([
+                FieldFault(
+                    "csr", .mismatch,
+                    LocalizedText("needs certificate: true beside it", de: "erfordert daneben certificate: true"))
+            ])
+        }
+        guard request.key == key else {
+            throw .invalid([
+                FieldFault(
+                    "csr", .mismatch,
+                    LocalizedText("is not for this phone's key", de: "gilt nicht für den Schlüssel dieses Telefons"))
+            ])
+        }
+    }
+}
