@@ -141,6 +141,21 @@ CREATE TABLE IF NOT EXISTS attestation (
 
 CREATE INDEX IF NOT EXISTS attestation_user ON attestation (user_id);
 
+-- The certificates that the phones' authority issued, until they expire, for its revocation list. A certificate counts only
+-- while its phone is active, whatever is in this table.
+CREATE TABLE IF NOT EXISTS certificate (
+    serial varchar(40) NOT NULL PRIMARY KEY,    -- hexadecimal
+    device_id binary(16) NOT NULL,
+    created_at datetime(3) NOT NULL,
+    expires_at datetime(3) NOT NULL,
+    revoked_at datetime(3),                 -- when the phone was unbound or suspended, or its user deleted
+    is_on_hold int NOT NULL                 -- 1: the phone is suspended, and may be resumed
+) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+CREATE INDEX IF NOT EXISTS certificate_device ON certificate (device_id);
+CREATE INDEX IF NOT EXISTS certificate_expiry ON certificate (expires_at);
+CREATE INDEX IF NOT EXISTS certificate_revoked ON certificate (revoked_at);
+
 -- The code factors of users. Only an active row is used; the first right code of a waiting row makes it active, in the
 -- place of the former one.
 CREATE TABLE IF NOT EXISTS factor (

@@ -15,19 +15,23 @@ extension P256PrivateKey: AuthorityKey {}
 public final class CertificateAuthority: Sendable {
     public let certificate: Certificate
     public let key: any AuthorityKey
+    /// The URL of the revocation list, for the certificates of clients; nil if there is none.
+    public let revocationListURL: String?
     private let randomness: any Randomness
     /// The time by which certificates are antedated, so that a clock that is slightly slow accepts
     /// them at once.
-    private static let leeway: Duration = .seconds(300)
+    static let leeway: Duration = .seconds(300)
 
     public init(
-        certificate: Certificate, key: any AuthorityKey, randomness: any Randomness = SystemRandomness()
+        certificate: Certificate, key: any AuthorityKey, revocationListURL: String? = nil,
+        randomness: any Randomness = SystemRandomness()
     ) throws(CryptoFailure) {
         guard certificate.spki == key.publicKey.spki else {
             throw CryptoFailure("the authority's key does not match its certificate")
         }
         self.certificate = certificate
         self.key = key
+        self.revocationListURL = revocationListURL
         self.randomness = randomness
     }
 
@@ -69,7 +73,7 @@ public final class CertificateAuthority: Sendable {
 
     /// The key identifier in our own certificate. An authority made with another tool may have
     /// computed it in another way.
-    private var keyID: [UInt8] {
+    var keyID: [UInt8] {
         certificate.subjectKeyID.isEmpty ? X509Identifier.keyID(of: key.publicKey) : certificate.subjectKeyID
     }
 
@@ -86,10 +90,11 @@ public final class CertificateAuthority: Sendable {
     public func issueClient(
         uri: String, key: P256PublicKey, days: Int, at now: Timestamp
     ) throws(CryptoFailure) -> Certificate {
-        try issue(
-            CertificateRequest(
-                key: key, commonName: uri, names: [.uri(uri)], usages: [.clientAuth], notBefore: now - Self.leeway,
-                notAfter: now + .days(days)))
+        var request = CertificateRequest(
+            key: key, commonName: uri, names: [.uri(uri)], usages: [.clientAuth], notBefore: now - Self.leeway,
+            notAfter: now + .days(days))
+        request.revocationListURL = revocationListURL
+        return try issue(request)
     }
 
     /// Issues a certificate for a client, with a new key.
@@ -110,7 +115,7 @@ public final class CertificateAuthority: Sendable {
         return try Certificate(der: try signed(body, by: key))
     }
 
-    private static func signed(_ body: [UInt8], by key: any AuthorityKey) throws(CryptoFailure) -> [UInt8] {
+    static func signed(_ body: [UInt8], by key: any AuthorityKey) throws(CryptoFailure) -> [UInt8] {
         guard let signature = ECDSASignature.der(fromRaw: try key.sign(body)) else {
             throw CryptoFailure("the authority's key made an invalid signature")
         }
@@ -132,35 +137,6 @@ public struct IssuedCertificate: Sendable {
     public func keyPEM() throws(CryptoFailure) -> Secret { try key.pem() }
 }
 
-extension CertificateAuthority {
-    /// Makes the certificate revocation list (RFC 5280 §5), in PEM. Its number is its date, so a
-    /// later list has a higher number.
-    ///
-    /// - Parameter revoked: serial numbers in hexadecimal, as in `Certificate.serial`.
-    public func makeCRL(
-        revoked: [(serial: String, at: Timestamp)], days: Int, at now: Timestamp
-    ) throws(CryptoFailure) -> [UInt8] {
-        var entries: [[UInt8]] = []
-        for (serial, moment) in revoked {
-            guard let number = Hex.decode(serial), !number.isEmpty else {
-                throw CryptoFailure("\"\(serial)\" is not a serial number in hexadecimal")
-            }
-            entries.append(DER.sequence(DER.integer(number), DER.time(moment)))
-        }
-        let number = withUnsafeBytes(of: UInt64(clamping: now.milliseconds).bigEndian) { Array($0) }
-        let extensions = DER.sequence(
-            DER.sequence(
-                X509Identifier.authorityKeyID,
-                DER.octets(DER.sequence(DER.value(0x80, keyID)))),
-            DER.sequence(X509Identifier.crlNumber, DER.octets(DER.integer(number))))
-        let body = DER.sequence(
-            DER.integer([1]), X509Identifier.ecdsaWithSHA256, certificate.subject, DER.time(now - Self.leeway),
-            DER.time(now + .days(days)), entries.isEmpty ? [] : DER.sequence(entries.flatMap { $0 }),
-            DER.explicit(0, extensions))
-        return try PEM.encode("X509 CRL", try Self.signed(body, by: key))
-    }
-}
-
 extension Duration {
-    fileprivate static func days(_ days: Int) -> Duration { .seconds(days * 86_400) }
+    static func days(_ days: Int) -> Duration { .seconds(days * 86_400) }
 }

@@ -37,6 +37,8 @@ public struct CertificateRequest: Sendable {
     public var notAfter: Timestamp
     /// Whether the certificate may issue others. They may not be authorities themselves.
     public var isAuthority: Bool
+    /// The URL of the issuer's revocation list.
+    public var revocationListURL: String?
 
     public init(
         key: P256PublicKey, commonName: String = "", names: [Name] = [], usages: [Usage] = [], notBefore: Timestamp,
@@ -96,6 +98,12 @@ extension CertificateRequest {
         }
         add(X509Identifier.subjectKeyID, DER.octets(X509Identifier.keyID(of: key)))
         add(X509Identifier.authorityKeyID, DER.sequence(DER.value(0x80, authorityKeyID)))
+        if let revocationListURL {
+            let name = DER.value(0x86, Array(revocationListURL.utf8))
+            add(
+                X509Identifier.revocationListPoints,
+                DER.sequence(DER.sequence(DER.explicit(0, DER.explicit(0, name)))))
+        }
         return DER.explicit(3, DER.sequence(all.flatMap { $0 }))
     }
 }
@@ -110,6 +118,8 @@ enum X509Identifier {
     static let subjectAltName = DER.identifier([0x55, 0x1d, 0x11])
     static let basicConstraints = DER.identifier([0x55, 0x1d, 0x13])
     static let crlNumber = DER.identifier([0x55, 0x1d, 0x14])
+    static let reasonCode = DER.identifier([0x55, 0x1d, 0x15])
+    static let revocationListPoints = DER.identifier([0x55, 0x1d, 0x1f])
     static let authorityKeyID = DER.identifier([0x55, 0x1d, 0x23])
     static let extendedKeyUsage = DER.identifier([0x55, 0x1d, 0x25])
     static let serverAuth = DER.identifier([0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01])

@@ -52,7 +52,8 @@ public final class API: Handler {
         routes: Health.routes + Enrol.routes + Factors.routes + Addresses.routes + Devices.routes + Ask.routes
             + Decide.routes
             + LoginResults.routes
-            + PendingList.routes + PushKeys.routes + Clock.routes + Notices.routes + OpenAPIDocument.routes)
+            + PendingList.routes + PushKeys.routes + Clock.routes + RevocationLists.routes + Notices.routes
+            + OpenAPIDocument.routes)
     /// The OpenAPI document, built once.
     let description: [UInt8]
 

@@ -8,7 +8,8 @@ import World
 
 /// All the store ports that the five verbs and the periodic work of a relay need. Storage
 /// implements each port beside the SQL of its verb.
-public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStore & BindStore & DeviceStore & AskStore
+public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStore & BindStore & DeviceStore
+    & CertificateStore & AskStore
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & FactorStore
     & AddressStore & AttestationStore & PendingStore & NoticeStore & ChangeStore & RevocationStore & WebhookStore
     & HeartbeatStore
@@ -77,6 +78,7 @@ public final class Relay: Sendable {
     let quotaNotices = QuotaLog()
     let changeFeed = ChangeFeed()
     let revocations = Revocations()
+    let revocationLists = RevocationListCache()
     let retentionState = RetentionState()
     public let nonces: Nonces
     let proofs = ProofReplayCache()

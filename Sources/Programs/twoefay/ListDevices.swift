@@ -1,5 +1,6 @@
 import Daemon
 import JSON
+import Relay
 import Storage
 import World
 
@@ -25,18 +26,25 @@ extension Tool {
 
     static let showDevice = Subcommand(
         command: Command(
-            "device show", "Shows a phone and its user.",
+            "device show", "Shows a phone, its user and its certificates.",
             operands: [.init("DEVICE", "The phone's id of 32 digits, as in 'device list'.")])
     ) { invocation throws(Failure) in
         let store = try OperatorStore(try Settings.load(invocation))
         defer { store.close() }
         let device = try store.device(invocation)
+        let certificates = try store.read(DeviceCertificates.all(of: device.view.id))
+        let none = "It has no certificate of this installation's authority that has not expired."
+        let table = Table(DeviceCertificates.Certificate.headings, certificates.map(\.row))
+        var json = device.json.object ?? [:]
+        json.set("certificates", .array(certificates.map(\.json)))
         let key = device.thumbprint.map { "its key has the thumbprint \($0)" } ?? "it has no key: its website keeps it"
         return Report(
             """
             A phone of \(device.owner); \(key).
 
             \(Table(Accounts.Device.headings, [device.row]).text)\(device.attestationText)
-            """, json: device.json)
+
+            \(certificates.isEmpty ? none : table.text)
+            """, json: .object(json))
     }
 }

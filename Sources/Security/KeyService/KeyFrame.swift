@@ -4,8 +4,9 @@
 /// A length above the limit is refused before anything is stored, so a peer cannot make this
 /// process allocate more. Tested in `FrameTests.swift`.
 enum KeyFrame {
-    /// The length of the longest message.
-    static let limit = 64 << 10
+    /// The length of the longest message: a revocation list with `RevocationList.mostEntries`, or the
+    /// request for it.
+    static let limit = 1 << 20
     static let headerBytes = 4
 
     static func encode(_ message: [UInt8]) -> [UInt8] {

@@ -2,6 +2,8 @@ import Bytes
 import Crypto
 import Domain
 import JSON
+import Relay
+import World
 
 /// A request to the key service. No request signs bytes that the caller chooses, and none returns
 /// the master key or the key of an authority.
@@ -10,6 +12,8 @@ public enum KeyRequest: Sendable, Equatable {
     case unwrap
     /// Asks for a certificate for the key of a phone.
     case issue(device: DeviceID, key: P256PublicKey)
+    /// Asks for a revocation list with these certificates. The service adds everything else.
+    case revocationList([RevokedCertificate])
 
     /// Reads a request. Unknown verbs and members are refused.
     init(message: [UInt8]) throws(KeyServiceFailure) {
@@ -31,7 +35,12 @@ public enum KeyRequest: Sendable, Equatable {
                 let key = try? P256PublicKey(x963: bytes)
             else { throw .malformed("an issue without the id or the key of a phone") }
             self = .issue(device: device, key: key)
-        case "unwrap", "issue": throw .malformed("members that \(verb) does not allow")
+        case "crl" where members == ["verb", "revoked"]:
+            guard let text = object["revoked"]?.string, let revoked = Self.revoked(text) else {
+                throw .malformed("a crl whose list of certificates cannot be read")
+            }
+            self = .revocationList(revoked)
+        case "unwrap", "issue", "crl": throw .malformed("members that \(verb) does not allow")
         default: throw .malformed("an unknown verb")
         }
     }
@@ -42,8 +51,37 @@ public enum KeyRequest: Sendable, Equatable {
         case .unwrap: object = ["verb": "unwrap"]
         case .issue(let device, let key):
             object = ["verb": "issue", "device": .string(device.text), "key": .string(Base64URL.encode(key.x963))]
+        case .revocationList(let revoked):
+            object = ["verb": "crl", "revoked": .string(Self.text(revoked))]
         }
         return JSONWriter.write(object)
+    }
+
+    /// Writes each certificate as its serial number, the seconds since 1970, and `h` if it is on
+    /// hold: `4fa0:1795251887,4fa1:1795251890h`.
+    private static func text(_ revoked: [RevokedCertificate]) -> String {
+        revoked.map { "\($0.serial):\($0.at.seconds)\($0.isOnHold ? "h" : "")" }.joined(separator: ",")
+    }
+
+    private static func revoked(_ text: String) -> [RevokedCertificate]? {
+        let items = text.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: text.isEmpty)
+        guard items.count <= RevocationList.mostEntries else { return nil }
+        var revoked: [RevokedCertificate] = []
+        revoked.reserveCapacity(items.count)
+        for item in items {
+            let parts = item.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+            guard parts.count == 2 else { return nil }
+            let isOnHold = parts[1].last == UInt8(ascii: "h")
+            let serial = String(decoding: parts[0], as: UTF8.self)
+            // A serial number has at most 20 bytes (RFC 5280), and a year at most four digits.
+            guard let number = Hex.decode(serial), (1...20).contains(number.count),
+                let seconds = Int64(String(decoding: isOnHold ? parts[1].dropLast() : parts[1], as: UTF8.self)),
+                (0..<253_402_300_800).contains(seconds)
+            else { return nil }
+            revoked.append(
+                RevokedCertificate(serial: serial, at: Timestamp(seconds: seconds), isOnHold: isOnHold))
+        }
+        return revoked
     }
 }
 
@@ -52,6 +90,8 @@ public enum KeyReply: Sendable {
     case keys(DataKeys)
     /// A certificate, in PEM.
     case certificate(String)
+    /// A revocation list, in DER. It follows in a frame of raw bytes, because it may be long.
+    case revocationList([UInt8])
     case refused(String)
 
     /// The frames of the answer. Keys follow their list in a frame of raw bytes, because a string
@@ -60,6 +100,7 @@ public enum KeyReply: Sendable {
         switch self {
         case .keys(let keys): Self.frames(keys)
         case .certificate(let pem): Self.frame(["certificate": .string(pem)])
+        case .revocationList(let der): Self.frame(["crl": true]) + KeyFrame.encode(der)
         case .refused(let reason): Self.frame(["error": .string(reason)])
         }
     }

@@ -4,6 +4,7 @@ import Domain
 import EventLoop
 import Glibc
 import JSON
+import Relay
 import World
 
 /// The client of the key service, which runs in the relay.
@@ -56,6 +57,19 @@ public struct KeyServiceClient: Sendable {
             let issued = try? Certificate(pem: Array(pem.utf8)), issued.spkiThumbprint == key.spkiThumbprint
         else { throw .malformed("the answer of the key service has no certificate for this key") }
         return pem
+    }
+
+    /// Gets a revocation list with these certificates, in DER.
+    public func revocationList(
+        _ revoked: [RevokedCertificate], until deadline: Instant
+    ) throws(KeyServiceFailure) -> [UInt8] {
+        let connection = try connect(until: time.instant(), deadline: deadline)
+        defer { connection.close() }
+        try connection.send(.revocationList(revoked))
+        guard try KeyReply.object(try connection.receive())["crl"] == true else {
+            throw .malformed("the answer of the key service has no revocation list")
+        }
+        return try connection.receive()
     }
 
     /// The reason why the service cannot be reached; nil if it can. It only connects and sends no

@@ -26,13 +26,29 @@ public final class RemoteCertificates: PhoneCertificates {
     public func certificate(
         for key: P256PublicKey, of device: DeviceID, at now: Timestamp
     ) async throws(CertificateFailure) -> String {
+        try await ask { client, deadline throws(KeyServiceFailure) in
+            try client.issue(for: key, of: device, until: deadline)
+        }
+    }
+
+    /// Gets the revocation list. The service takes the time from its own clock, not from `now`.
+    public func revocationList(
+        _ revoked: [RevokedCertificate], at now: Timestamp
+    ) async throws(CertificateFailure) -> [UInt8] {
+        try await ask { client, deadline throws(KeyServiceFailure) in
+            try client.revocationList(revoked, until: deadline)
+        }
+    }
+
+    /// Runs a request on the thread.
+    private func ask<Answer: Sendable>(
+        _ request: @escaping @Sendable (KeyServiceClient, Instant) throws(KeyServiceFailure) -> Answer
+    ) async throws(CertificateFailure) -> Answer {
         let deadline = time.instant() + KeyServiceClient.timeout
         let outcome = await withUnsafeContinuation { continuation in
             worker.post { [client] in
                 continuation.resume(
-                    returning: Result { () throws(KeyServiceFailure) in
-                        try client.issue(for: key, of: device, until: deadline)
-                    })
+                    returning: Result { () throws(KeyServiceFailure) in try request(client, deadline) })
             }
         }
         do throws(KeyServiceFailure) {

@@ -165,6 +165,35 @@ import World
         #expect(throws: CryptoFailure.self) { try authority.makeCRL(revoked: [("xyz", now)], days: 1, at: now) }
     }
 
+    @Test func revocationListHasReasonsForHoldsOnly() throws {
+        let (authority, shell) = try made()
+        let list = try authority.revocationList(
+            [
+                RevokedCertificate(serial: "0a01", at: now),
+                RevokedCertificate(serial: "0a02", at: now, isOnHold: true),
+            ], life: day, at: now)
+        try shell.write("crl.der", list)
+        let text = try shell.openssl("crl -inform DER -in crl.der -noout -text").output
+        let entries = text.split(separator: "Serial Number: ").dropFirst().map { String($0) }
+        #expect(entries.count == 2)
+        #expect(entries[0].hasPrefix("0A01") && !entries[0].contains("Reason"))
+        #expect(entries[1].hasPrefix("0A02") && entries[1].contains("Certificate Hold"))
+    }
+
+    @Test func clientCertificateNamesTheRevocationListOfItsAuthority() throws {
+        let (made, shell) = try made()
+        let key = try P256PrivateKey.generate().publicKey
+        for url in [nil, "https://login.example.com:8080/crl"] {
+            let authority = try CertificateAuthority(
+                certificate: made.certificate, key: made.key, revocationListURL: url)
+            let certificate = try authority.issueClient(uri: "twoefay:device:1", key: key, days: 1, at: now)
+            #expect(try verdict(shell, certificate, purpose: "sslclient") == "OK")
+            let text = try shell.openssl("x509 -in leaf.pem -noout -ext crlDistributionPoints").output
+            #expect(text.contains("Full Name:\n") == (url != nil))
+            if let url { #expect(text.contains("URI:\(url)\n")) }
+        }
+    }
+
     @Test func certificateOfAnotherAuthorityIsRefused() throws {
         let (authority, shell) = try made()
         // The name is the same, so only the key distinguishes the authorities.

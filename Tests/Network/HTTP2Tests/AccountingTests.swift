@@ -155,8 +155,8 @@ struct ConnectionClockTests {
 
 struct HTTPDateTests {
     @Test func dateHasTheIMFFixdateForm() {
-        #expect(HTTPDate.format(Timestamp(seconds: 784_111_777)) == "Sun, 06 Nov 1994 08:49:37 GMT")
-        #expect(HTTPDate.format(Timestamp(seconds: 0)) == "Thu, 01 Jan 1970 00:00:00 GMT")
-        #expect(HTTPDate.format(Timestamp(seconds: 1_709_210_096)) == "Thu, 29 Feb 2024 12:34:56 GMT")
+        #expect(Timestamp(seconds: 784_111_777).httpDate == "Sun, 06 Nov 1994 08:49:37 GMT")
+        #expect(Timestamp(seconds: 0).httpDate == "Thu, 01 Jan 1970 00:00:00 GMT")
+        #expect(Timestamp(seconds: 1_709_210_096).httpDate == "Thu, 29 Feb 2024 12:34:56 GMT")
     }
 }

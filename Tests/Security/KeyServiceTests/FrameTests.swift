@@ -3,6 +3,7 @@ import Crypto
 import Domain
 import Relay
 import Testing
+import World
 
 @testable import KeyService
 
@@ -26,7 +27,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [[0, 1, 0, 1], [0xff, 0xff, 0xff, 0xff], [0x80, 0, 0, 0]] as [[UInt8]])
+    @Test(arguments: [[0, 0x10, 0, 1], [0xff, 0xff, 0xff, 0xff], [0x80, 0, 0, 0]] as [[UInt8]])
     func lengthBeyondTheLimitIsRefusedAtOnce(_ header: [UInt8]) {
         var buffer = KeyFrameBuffer()
         buffer.append(header)
@@ -44,6 +45,27 @@ import Testing
         let device = try #require(ServedKeys.device())
         let issue = KeyRequest.issue(device: device, key: try P256PrivateKey.generate().publicKey)
         #expect(try KeyRequest(message: issue.message) == issue)
+        let revoked = (0..<3).map { number in
+            RevokedCertificate(
+                serial: String(repeating: "0\(number)", count: 20), at: Timestamp(seconds: Int64(number)),
+                isOnHold: number == 1)
+        }
+        for list in [[], Array(revoked.prefix(1)), revoked] {
+            let request = KeyRequest.revocationList(list)
+            #expect(try KeyRequest(message: request.message) == request)
+        }
+    }
+
+    @Test func longestRevocationListFitsIntoAFrame() throws {
+        let entry = RevokedCertificate(
+            serial: String(repeating: "ff", count: 20), at: Timestamp(seconds: 253_402_300_799), isOnHold: true)
+        let most = [RevokedCertificate](repeating: entry, count: RevocationList.mostEntries)
+        let request = KeyRequest.revocationList(most)
+        // The encoder stops at a message that is too long.
+        _ = KeyFrame.encode(request.message)
+        #expect(try KeyRequest(message: request.message) == request)
+        let more = KeyRequest.revocationList(most + [entry])
+        #expect(throws: KeyServiceFailure.self) { try KeyRequest(message: more.message) }
     }
 
     @Test(
@@ -52,6 +74,14 @@ import Testing
             #"{"verb":"unwrap","device":"0"}"#, #"{"verb":"issue"}"#, #"{"verb":"issue","device":"0","key":""}"#,
             #"{"verb":"issue","device":"00000000000000000000000000000000","key":"AAAA"}"#,
             #"{"verb":"issue","device":"00000000000000000000000000000000","key":7}"#,
+            #"{"verb":"crl"}"#, #"{"verb":"crl","revoked":["01:1"]}"#, #"{"verb":"crl","revoked":"01"}"#,
+            #"{"verb":"crl","revoked":"01:1,"}"#, #"{"verb":"crl","revoked":",01:1"}"#,
+            #"{"verb":"crl","revoked":"01:1:1"}"#, #"{"verb":"crl","revoked":":1"}"#,
+            #"{"verb":"crl","revoked":"01:"}"#, #"{"verb":"crl","revoked":"01:h"}"#,
+            #"{"verb":"crl","revoked":"01:-1"}"#, #"{"verb":"crl","revoked":"01:253402300800"}"#,
+            #"{"verb":"crl","revoked":"0:1"}"#, #"{"verb":"crl","revoked":"0g:1"}"#,
+            #"{"verb":"crl","revoked":"000102030405060708090a0b0c0d0e0f1011121314:1"}"#,
+            #"{"verb":"crl","revoked":"","digest":"AA"}"#,
             #"{"verb":"unwrap","verb":"unwrap"}"#, #"{"verb":{"verb":{"verb":{}}}}"#,
         ])
     func malformedRequestIsRefused(_ text: String) {

@@ -1,3 +1,4 @@
+import Bytes
 import Crypto
 import Domain
 import EventLoop
@@ -28,9 +29,35 @@ import World
         #expect(access(served.path, F_OK) != 0)
     }
 
+    @Test func keyServerSignsRevocationLists() async throws {
+        let served = try await ServedKeys()
+        let revoked = [RevokedCertificate(serial: "0102ff", at: served.time.now(), isOnHold: true)]
+        let deadline = served.time.instant() + .seconds(60)
+        let list = try served.client.revocationList(revoked, until: deadline)
+        var reader = DERReader(list)
+        var outer = try reader.open(.sequence)
+        let signed = try outer.content(.sequence)
+        _ = try outer.content(.sequence)
+        let signature = try outer.next().content.dropFirst()
+        let (high, low) = (UInt8(signed.count >> 8), UInt8(signed.count & 0xff))
+        let header: [UInt8] = [0x30] + (signed.count < 128 ? [] : high == 0 ? [0x81] : [0x82, high]) + [low]
+        #expect(
+            served.authority.key.publicKey.verify(derSignature: Array(signature), over: header + Array(signed)))
+        let certificates = try RemoteCertificates(served.client, time: served.time)
+        defer { certificates.close() }
+        #expect(try await certificates.revocationList([], at: served.time.now()).count < list.count)
+        let long = (0..<RevocationList.mostEntries).map { number in
+            let serial = Hex.encode([0xff, UInt8(number >> 8), UInt8(number & 0xff)])
+            return RevokedCertificate(serial: serial, at: served.time.now())
+        }
+        #expect(try await certificates.revocationList(long, at: served.time.now()).count > 16 * long.count)
+        await served.stop()
+    }
+
     @Test(
         arguments: [
-            [0xff, 0xff, 0xff, 0xff, 1, 2], [0, 1, 0, 1], KeyFrame.encode([]), KeyFrame.encode(Array("not json".utf8)),
+            [0xff, 0xff, 0xff, 0xff, 1, 2], [0, 0x10, 0, 1], KeyFrame.encode([]),
+            KeyFrame.encode(Array("not json".utf8)),
             KeyFrame.encode(Array(#"{"verb":"sign","digest":"AA"}"#.utf8)), KeyFrame.encode([0xff, 0xfe]),
             KeyFrame.encode([UInt8](repeating: UInt8(ascii: "["), count: KeyFrame.limit)),
             KeyFrame.encode(KeyRequest.unwrap.message) + [0],

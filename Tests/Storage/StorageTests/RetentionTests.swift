@@ -209,6 +209,7 @@ private enum Old {
         case .codes: ["sent_code"]
         case .challenges: ["challenge", "step", "sent_code"]
         case .notices: ["notice"]
+        case .certificates: ["certificate"]
         case .audit: ["audit"]
         }
     }
@@ -237,6 +238,7 @@ private enum Old {
                 step(challenge: id, at: at),
                 code(factor: id, challenge: id, at: at),
             ]
+        case .certificates: return [certificate(serial: .text("\(number)"), device: id, at: at)]
         case .notices: return [notice(notice: id, user: id, at: at, operation: id)]
         case .audit: return [audit(operation: id, at: at)]
         }
@@ -265,6 +267,8 @@ private enum Old {
         INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at, decided_at,
         operation) VALUES (:challenge, :website, :user, 'expired', '{}', :context, :nonce, :at, :at, :at, :operation)
         """)
+    private static let certificate = Statement(
+        "INSERT INTO certificate VALUES (:serial, :device, :at, :at, NULL, 0)")
     private static let notice = Statement(
         "INSERT INTO notice VALUES (:notice, :user, 'website', 'Title', 'Text', :at, NULL, :operation, NULL)")
     private static let step = Statement("INSERT INTO step VALUES (:challenge, 1, 'push', 'sent', :at, NULL)")

@@ -19,6 +19,8 @@ public final class RelayRig: Sendable {
     public let time: TestTime
     public let store: Store
     public let relay: Relay
+    /// The authority of the phones' certificates.
+    public let phones: CertificateAuthority
     public let pushes = Pushes()
     public let mails = RecordedMessages()
     public let texts = RecordedMessages()
@@ -52,9 +54,11 @@ public final class RelayRig: Sendable {
         options.rows = try Self.rowAuthenticator()
         let signing = options
         store = try await blocking { try place.open(log: log, options: signing) }
+        let authority = try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now())
+        phones = try CertificateAuthority(
+            certificate: authority.certificate, key: authority.key, revocationListURL: Self.origin + "/crl")
         relay = try Self.relay(
-            over: store, push: pushes, mail: mails, texts: texts, webhooks: webhooks,
-            phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()), time: time,
+            over: store, push: pushes, mail: mails, texts: texts, webhooks: webhooks, phones: phones, time: time,
             randomness: SystemRandomness(), log: log, isAlone: false, metrics: RelayMetrics(registry), quotas: quotas
         ) { [backgroundWork] work in backgroundWork.spawn(work) }
     }

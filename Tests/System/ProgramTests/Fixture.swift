@@ -81,6 +81,11 @@ struct Fixture {
         let key: P256PrivateKey
         fileprivate let caller: CurlCaller
 
+        /// The certificate that the phone got when it was bound.
+        var certificate: Certificate {
+            get throws { try Certificate(pem: try TextFile.bytes(caller.certificatePath ?? "")) }
+        }
+
         /// Whether the relay accepts the phone's certificate. The requested challenge does not exist in either
         /// case.
         func isKnown() async throws -> Bool {

@@ -11,6 +11,8 @@ struct APIResponse: Sendable {
     /// Whether the body has a secret that is shown once. Then it is not stored for a repeated
     /// request.
     var holdsSecret = false
+    /// The type of a body that is not JSON. The answer's own fields then say how long it may be stored.
+    var contentType: String?
     /// The number of notices that no phone of the user has fetched; nil if it is that of the caller.
     var messageCount: Int?
 
@@ -57,7 +59,9 @@ struct APIResponse: Sendable {
     func response(to requestID: String) -> Response {
         var all: [Fields.Field] = []
         all.reserveCapacity(fields.count + 3)
-        if !body.isEmpty {
+        if let contentType {
+            all.append(Fields.Field("content-type", contentType))
+        } else if !body.isEmpty {
             all.append(status < 400 ? Self.json : Self.problem)
             all.append(Self.noStore)
         }

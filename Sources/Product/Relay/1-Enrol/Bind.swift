@@ -226,19 +226,24 @@ extension Relay {
         phoneKeys.forget(candidate.key.spkiThumbprint)
         let device = candidate.device.id
         var bound = Bound(
-            device: device, certificate: try await certificate(for: candidate.key, of: device),
+            device: device,
+            certificate: try await certificate(for: candidate.key, of: device, user: candidate.device.user),
             revocationCode: revocationCode)
         bound.attestation = try await attestation(of: device, at: candidate.website)
         return bound
     }
 
-    /// Issues a certificate for the phone's key, valid for `certificateDays`.
+    /// Issues a certificate for the phone's key, valid for `certificateDays`, and records it for the
+    /// revocation list.
     ///
     /// If the authority does not answer, the refusal is `unavailable`, so that the phone tries
     /// again. The binding stays in the store, and the repeated request finds it.
-    func certificate(for key: P256PublicKey, of device: DeviceID) async throws(Refusal) -> String {
+    func certificate(
+        for key: P256PublicKey, of device: DeviceID, user: UserID
+    ) async throws(Refusal) -> String {
+        let pem: String
         do throws(CertificateFailure) {
-            return try await phones.certificate(for: key, of: device, at: time.now())
+            pem = try await phones.certificate(for: key, of: device, at: time.now())
         } catch {
             switch error {
             case .unavailable(let reason):
@@ -249,6 +254,8 @@ extension Relay {
                 throw .broken
             }
         }
+        try await record(pem, of: device, user: user)
+        return pem
     }
 }
 

@@ -1,7 +1,9 @@
 import Crypto
 import Domain
+import Log
+import World
 
-/// The certificate requests of phones.
+/// The certificate requests and certificates of phones.
 extension Relay {
     /// Reads a certificate request (PKCS #10). Throws if it is malformed, or not signed by its key.
     static func signingRequest(_ pem: String?) throws(Refusal) -> SigningRequest? {
@@ -37,5 +39,19 @@ extension Relay {
                     LocalizedText("is not for this phone's key", de: "gilt nicht für den Schlüssel dieses Telefons"))
             ])
         }
+    }
+
+    /// Records a certificate before its phone gets it. Throws if the phone is not active any more.
+    func record(_ pem: String, of device: DeviceID, user: UserID) async throws(Refusal) {
+        guard let certificate = try? Certificate(pem: Array(pem.utf8)) else {
+            log.error("device.certificate", [.device: device.text, .error: "the authority made no certificate"])
+            throw .broken
+        }
+        let new = NewCertificate(
+            device: device, user: user, serial: certificate.serial, expiresAt: certificate.notAfter, at: time.now())
+        let isActive = try await withStore("certificate") { () async throws(StoreFailure) in
+            try await store.record(new, as: operations.new())
+        }
+        guard isActive else { throw .unauthenticated }
     }
 }

@@ -165,7 +165,7 @@ extension Relay {
             try requireUsable(token, of: phone.platform)
             change.pushToken = token
         }
-        let certificate = renews ? try await certificate(for: key, of: phone.id) : nil
+        let certificate = renews ? try await certificate(for: key, of: phone.id, user: phone.user) : nil
         // A renewal is recorded too, and only an active phone gets the certificate.
         guard try await apply(change, phone.website.name, as: operations.by(phone)) else { throw .unauthenticated }
         return certificate

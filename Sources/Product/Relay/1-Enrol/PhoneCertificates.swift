@@ -11,6 +11,11 @@ public protocol PhoneCertificates: Sendable {
     func certificate(
         for key: P256PublicKey, of device: DeviceID, at now: Timestamp
     ) async throws(CertificateFailure) -> String
+
+    /// Makes the revocation list of the authority, in DER, valid for `RevocationList.life`.
+    func revocationList(
+        _ revoked: [RevokedCertificate], at now: Timestamp
+    ) async throws(CertificateFailure) -> [UInt8]
 }
 
 /// The reason why no certificate was issued.
@@ -26,6 +31,23 @@ extension CertificateAuthority: PhoneCertificates {
         for key: P256PublicKey, of device: DeviceID, at now: Timestamp
     ) async throws(CertificateFailure) -> String {
         try phoneCertificate(for: key, of: device, at: now)
+    }
+
+    public func revocationList(
+        _ revoked: [RevokedCertificate], at now: Timestamp
+    ) async throws(CertificateFailure) -> [UInt8] {
+        try phoneRevocationList(revoked, at: now)
+    }
+
+    /// Makes the revocation list at once, because this process has the key.
+    public func phoneRevocationList(
+        _ revoked: [RevokedCertificate], at now: Timestamp
+    ) throws(CertificateFailure) -> [UInt8] {
+        do throws(CryptoFailure) {
+            return try revocationList(revoked, life: RevocationList.life, at: now)
+        } catch {
+            throw .failed(error.description)
+        }
     }
 
     /// Issues the certificate at once, because this process has the key.

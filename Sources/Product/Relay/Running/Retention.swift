@@ -49,6 +49,8 @@ public struct ExpiredRows: Sendable {
         case challenges
         /// Notices, fetched or not.
         case notices
+        /// The serial numbers of certificates that have expired.
+        case certificates
         case audit
     }
 
@@ -163,7 +165,7 @@ extension Relay {
         return switch kind {
         case .answers, .smsUsage: now - Self.keptFor
         case .dead: now - Self.deadFor
-        case .webhooks, .secrets: now
+        case .webhooks, .secrets, .certificates: now
         case .activations: now - .seconds(86_400)
         case .codes, .challenges, .notices: now - .seconds(86_400 * settings.retention.logins)
         case .audit: now - .seconds(86_400 * settings.retention.audit)

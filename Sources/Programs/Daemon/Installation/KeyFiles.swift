@@ -42,7 +42,8 @@ extension LoadedFilesReader {
         let file = settings.tls.phonesKey
         guard let pem = secret(file) else { return nil }
         do throws(CryptoFailure) {
-            return try CertificateAuthority(certificate: certificate, key: try P256PrivateKey(pem: pem))
+            return try CertificateAuthority(
+                certificate: certificate, key: try P256PrivateKey(pem: pem), revocationListURL: revocationListURL)
         } catch {
             problems.append("\(settings.path(of: file)): \(error.description)")
             return nil
@@ -69,12 +70,16 @@ extension LoadedFilesReader {
         // A problem of the token was reported when it was opened.
         guard let token else { return nil }
         do throws(CryptoFailure) {
-            return try CertificateAuthority(certificate: certificate, key: token)
+            return try CertificateAuthority(
+                certificate: certificate, key: token, revocationListURL: revocationListURL)
         } catch {
             problems.append("\(settings.path(of: settings.tls.phones)): \(error.description)")
             return nil
         }
     }
+
+    /// The URL of the revocation list of the phones' authority.
+    private var revocationListURL: String { settings.origin.settingsText + "/crl" }
 
     private mutating func master() -> MasterKey? {
         guard let file = secret(settings.masterKey) else { return nil }

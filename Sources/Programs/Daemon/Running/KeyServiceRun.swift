@@ -38,6 +38,15 @@ final class KeyHolder: Sendable {
                 log.error("keys.issue", [.device: device.text, .error: "\(error)"])
                 return .refused("the certificate cannot be issued")
             }
+        case .revocationList(let revoked):
+            do throws(CertificateFailure) {
+                let list = try materials.phones.phoneRevocationList(revoked, at: SystemTime().now())
+                log.info("keys.crl", [.process: Int(process), .count: revoked.count])
+                return .revocationList(list)
+            } catch {
+                log.error("keys.crl", [.process: Int(process), .error: "\(error)"])
+                return .refused("the revocation list cannot be made")
+            }
         }
     }
 

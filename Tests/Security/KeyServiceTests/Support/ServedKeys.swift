@@ -14,6 +14,7 @@ import World
 final class ServedKeys: Sendable {
     let path: String
     let keys: DataKeys
+    let authority: CertificateAuthority
     let sink = ObservedSink()
     let time = SystemTime()
     private let directory: TemporaryDirectory
@@ -33,6 +34,7 @@ final class ServedKeys: Sendable {
         let keys = Self.someKeys()
         self.keys = keys
         let authority = try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now())
+        self.authority = authority
         let (loop, log, time) = (group.loops[0], Log(minimum: .debug, sink: sink), time)
         let outcome = await loop.perform { () async -> Result<LoopBound<KeyServer>, SystemFailure> in
             let server = KeyServer(loop: loop, listener: listener, users: users, limits: limits, log: log) {
@@ -44,6 +46,9 @@ final class ServedKeys: Sendable {
                         ?? (try? authority.phoneCertificate(for: key, of: device, at: time.now())).map {
                             .certificate($0)
                         } ?? .refused("not now")
+                case .revocationList(let revoked):
+                    (try? authority.phoneRevocationList(revoked, at: time.now())).map { .revocationList($0) }
+                        ?? .refused("not now")
                 }
             }
             return Result { () throws(SystemFailure) in

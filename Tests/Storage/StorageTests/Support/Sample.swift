@@ -41,7 +41,7 @@ enum Sample {
     }
 
     private static let analyze = Statement(
-        "ANALYZE TABLE user, device, attestation, factor, challenge, step, outbox, activation, audit, idempotency, sent_code, recovery_code"
+        "ANALYZE TABLE user, device, attestation, factor, challenge, step, outbox, activation, audit, idempotency, sent_code, recovery_code, certificate"
     )
 
     private static let insertWebsite = Statement(
@@ -96,6 +96,8 @@ enum Sample {
         """)
     private static let insertNotice = Statement(
         "INSERT INTO notice VALUES (:notice, :user, 'website', 'Title', 'Text', :now, NULL, :operation, NULL)")
+    private static let insertCertificate = Statement(
+        "INSERT INTO certificate VALUES (:serial, :device, :now, :expiresAt, NULL, 0)")
     private static let insertSentCode = Statement(
         "INSERT INTO sent_code VALUES (:factor, 0, :challenge, :now, :expiresAt, NULL)")
     private static let insertRecoveryCode = Statement(
@@ -125,6 +127,8 @@ enum Sample {
             insertRecoveryCode(user: id, digest: .blob(key(number)), factor: id),
             insertNotice(notice: id, user: id, now: .timestamp(now), operation: id),
             insertAttestation(device: id, user: id, now: .timestamp(now), operation: id),
+            insertCertificate(
+                serial: .text("\(number)"), device: id, now: .timestamp(now), expiresAt: .timestamp(later)),
             insertAudit(operation: id, now: .timestamp(now), website: .id(website)),
             insertIdempotency(
                 website: .id(website), digest: .blob(key(number)), fingerprint: .blob(key(number)), operation: id,
@@ -219,6 +223,7 @@ enum Sample {
         var unbinding = DeviceChange(id(22), of: id(22), by: .website, at: now)
         unbinding.state = .revoked
         _ = try await store.change(unbinding, as: operation())
+        try await runCertificates(on: store, operation)
         _ = try await store.bindByWebsite(phone(9004, of: 13), website: website, as: operation())
         for subject in [Subject.token(id(14)), .username("user-14")] {
             _ = try await store.subject(subject, of: website, within: limits)

@@ -15,7 +15,7 @@ extension Sample {
             oldEndpoint(entry: other, expiresAt: old), oldActivation(digest: digest, user: id, at: old, operation: id),
             oldCode(factor: id, at: old),
             oldNotice(notice: id, user: id, at: old, operation: id),
-            oldSecret(operation: id, expiresAt: old),
+            oldSecret(operation: id, expiresAt: old), oldCertificate(device: id, at: old),
             oldChallenge(challenge: id, website: id, user: id, context: .blob([]), nonce: id, at: old, operation: id),
             oldChange(operation: id, at: old),
             oldChange(operation: other, at: .timestamp(now)),
@@ -39,6 +39,7 @@ private let oldActivation = Statement(
 private let oldCode = Statement("INSERT INTO sent_code VALUES (:factor, 0, NULL, :at, :at, NULL)")
 private let oldNotice = Statement(
     "INSERT INTO notice VALUES (:notice, :user, 'website', 'Title', 'Text', :at, NULL, :operation, NULL)")
+private let oldCertificate = Statement("INSERT INTO certificate VALUES ('old', :device, :at, :at, NULL, 0)")
 private let oldSecret = Statement("INSERT INTO operation_secret VALUES (:operation, x'00', '1', :expiresAt)")
 private let oldChallenge = Statement(
     """

@@ -13,6 +13,7 @@ extension Phones {
                 operation: .id(operation), now: .timestamp(change.at), event: .text("\(change.event)"),
                 author: .word(change.by), device: .id(change.device)),
         ]
+        writes += CertificateRows.steps(change, as: operation)
         if change.isUnbinding { writes += farewell(change, as: operation) }
         if change.state == .revoked, !change.isOfUnbound {
             writes += AccountEventRows.steps(

@@ -14,6 +14,7 @@ extension Store {
                 endOpen(now: .timestamp(now), operation: .id(operation), user: .id(user)),
                 auditForgotten(operation: .id(operation), now: .timestamp(now), user: .id(user)),
                 auditOthersEnded(now: .timestamp(now), user: .id(user), operation: .id(operation)),
+                CertificateRows.revokeOfUser(now: .timestamp(now), user: .id(user), operation: .id(operation)),
             ] + belongings.map { $0(user: .id(user), operation: .id(operation)) }
                 + [forgetUser(user: .id(user), operation: .id(operation))],
             reads: [endedWith(operation: .id(operation))])

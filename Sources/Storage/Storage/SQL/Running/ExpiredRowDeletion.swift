@@ -19,6 +19,7 @@ enum ExpiredRowDeletion {
             return [dropTallies(day: .text(SMSCharge.day(expired.before)), relay: relay, limit: count)]
         case .activations: return [dropActivations(before: before, relay: relay, limit: count)]
         case .codes: return [dropCodes(before: before, relay: relay, limit: count)]
+        case .certificates: return [dropCertificates(before: before, relay: relay, limit: count)]
         case .notices: return [dropNotices(before: before, relay: relay, limit: count)]
         case .dead, .webhooks:
             return groups(found.ids).map { dropEntries.bound(["before": before, "relay": relay], lists: ["id": $0]) }
@@ -44,6 +45,9 @@ enum ExpiredRowDeletion {
     private static let dropActivations = Statement(dropFirst("activation", "expires_at < :before", by: "expires_at"))
 
     private static let dropCodes = Statement(dropFirst("sent_code", ExpiredRowSearch.oldCodes, by: "challenge_id"))
+
+    private static let dropCertificates = Statement(
+        dropFirst("certificate", "expires_at < :before", by: "expires_at"))
 
     private static let dropNotices = Statement(dropFirst("notice", "created_at < :before", by: "created_at"))
 

@@ -44,7 +44,7 @@ enum ExpiredRowSearch {
             found.isLast = rows[0].count < expired.limit
             found.count = rows[0].count
             switch expired.kind {
-            case .answers, .secrets, .smsUsage, .codes, .activations, .notices: break
+            case .answers, .secrets, .smsUsage, .codes, .activations, .notices, .certificates: break
             case .dead, .webhooks:
                 for row in rows[0] { found.ids.append(try row.value("id")) }
             case .challenges:
@@ -81,6 +81,7 @@ enum ExpiredRowSearch {
         case .webhooks: findWebhooks(before: before, limit: limit)
         case .activations: findActivations(before: before, limit: limit)
         case .codes: findCodes(before: before, limit: limit)
+        case .certificates: findCertificates(before: before, limit: limit)
         case .notices: findNotices(before: before, limit: limit)
         case .challenges:
             findChallenges(
@@ -109,6 +110,8 @@ enum ExpiredRowSearch {
         """)
 
     private static let findActivations = Statement("SELECT 1 FROM activation WHERE expires_at < :before LIMIT :limit")
+
+    private static let findCertificates = Statement("SELECT 1 FROM certificate WHERE expires_at < :before LIMIT :limit")
 
     private static let findNotices = Statement("SELECT 1 FROM notice WHERE created_at < :before LIMIT :limit")
 

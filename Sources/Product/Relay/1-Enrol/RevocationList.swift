@@ -1,0 +1,139 @@
+import Crypto
+import Domain
+import Log
+import Synchronization
+import World
+
+/// The revocation list of the phones' authority: what `GET /crl` returns.
+public struct RevocationList: Sendable, Equatable {
+    /// The list in DER.
+    public let der: [UInt8]
+    public let nextUpdate: Timestamp
+
+    /// The time for which a list is valid.
+    public static let life = Duration.seconds(86_400)
+    /// The time after which a list is made again although nothing has changed.
+    static let renewal = Duration.seconds(3600)
+    /// The least time between two looks into the store.
+    static let interval = Duration.seconds(10)
+    /// The most certificates of one list. It then has less than a megabyte.
+    public static let mostEntries = 16_384
+}
+
+/// The newest revocation list of this relay.
+///
+/// Purpose: anybody may ask for the list, so its cost must not depend on how often. The store is
+/// read once in `RevocationList.interval`, and a list is signed once for each change, and once an
+/// hour.
+///
+/// Invariant: one request at a time makes a list. Others wait for it, so that each gets a list that is
+/// at most the interval old.
+final class RevocationListCache: Sendable {
+    enum Step: Sendable {
+        case serve(RevocationList)
+        /// The caller looks into the store, and calls `end`.
+        case look(Made?)
+        /// The caller calls `ended`, and then asks again.
+        case wait
+    }
+
+    struct Made: Sendable {
+        let list: RevocationList
+        let revoked: [RevokedCertificate]
+        let at: Instant
+    }
+
+    private struct State {
+        var made: Made?
+        var lookedAt: Instant?
+        var isLooking = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+
+    func begin(at now: Instant) -> Step {
+        state.withLock { state in
+            if state.isLooking { return .wait }
+            if let made = state.made, let lookedAt = state.lookedAt, now - lookedAt < RevocationList.interval {
+                return .serve(made.list)
+            }
+            state.isLooking = true
+            return .look(state.made)
+        }
+    }
+
+    /// Waits until the request that looks has ended.
+    func ended() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if state.isLooking { state.waiting.append(continuation) }
+                return !state.isLooking
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    /// - Parameter made: the current list; nil if the look has failed.
+    func end(_ made: Made?, at now: Instant) {
+        let waiting = state.withLock { state in
+            state.isLooking = false
+            if let made {
+                state.made = made
+                state.lookedAt = now
+            }
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}
+
+extension Relay {
+    /// Returns the revocation list of the phones' authority. If the store or the authority does not
+    /// answer, it is the last one, as long as that is valid.
+    public func revocationList() async throws(Refusal) -> RevocationList {
+        for _ in 0..<2 {
+            switch revocationLists.begin(at: time.instant()) {
+            case .serve(let list): return list
+            case .wait: await revocationLists.ended()
+            case .look(let last):
+                let found = await currentList(after: last)
+                revocationLists.end(found, at: time.instant())
+                guard let list = (found ?? last)?.list, time.now() < list.nextUpdate else { throw .unavailable }
+                return list
+            }
+        }
+        // The request for which this one waited has failed.
+        throw .unavailable
+    }
+
+    /// Reads which certificates are revoked. Makes a list unless the last one still says so and is
+    /// young. Returns nil after a failure, which is logged.
+    private func currentList(after last: RevocationListCache.Made?) async -> RevocationListCache.Made? {
+        let now = time.now()
+        let most = RevocationList.mostEntries
+        let read = try? await withStore("crl") { () async throws(StoreFailure) in
+            try await store.revokedCertificates(at: now, limit: most + 1)
+        }
+        guard let revoked = read else { return nil }
+        if let last, last.revoked == revoked, time.instant() - last.at < RevocationList.renewal { return last }
+        guard revoked.count <= most else {
+            log.error("crl.failed", [.error: "more than \(most) certificates are revoked and have not expired"])
+            return nil
+        }
+        do throws(CertificateFailure) {
+            let der = try await phones.revocationList(revoked, at: now)
+            log.info("crl.made", [.count: revoked.count])
+            return RevocationListCache.Made(
+                list: RevocationList(der: der, nextUpdate: now + RevocationList.life), revoked: revoked,
+                at: time.instant())
+        } catch {
+            switch error {
+            case .unavailable(let reason): log.warning("crl.failed", [.reason: reason])
+            case .failed(let reason): log.error("crl.failed", [.error: reason])
+            }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import Crypto
+import Domain
+import Relay
+import World
+
+extension Store: CertificateStore {
+    public func record(_ certificate: NewCertificate, as operation: Operation) async throws(StoreFailure) -> Bool {
+        let (device, now) = (SQLValue.id(certificate.device), SQLValue.timestamp(certificate.at))
+        let change = Change(
+            "certificate", operation,
+            [
+                markUser(operation: .id(operation), user: .id(certificate.user), device: device),
+                auditCertificate(
+                    operation: .id(operation), now: now, device: device, user: .id(certificate.user)),
+                insertCertificate(
+                    serial: .text(certificate.serial), device: device, now: now,
+                    expiresAt: .timestamp(certificate.expiresAt), operation: .id(operation)),
+            ])
+        return try await run(Query(change: change) { rows in rows.happened })
+    }
+
+    public func revokedCertificates(
+        at now: Timestamp, limit: Int
+    ) async throws(StoreFailure) -> [RevokedCertificate] {
+        // Certificates that were revoked longer ago than a certificate is valid have expired.
+        let since = now - .seconds(86_400 * (Relay.certificateDays + 1))
+        let read = findRevoked(since: .timestamp(since), now: .timestamp(now), limit: .integer(Int64(limit)))
+        return try await run(
+            Query(script: Script("crl", reads: [read])) { rows throws(StoreFailure) in
+                var revoked: [RevokedCertificate] = []
+                for row in rows[0] {
+                    revoked.append(
+                        RevokedCertificate(
+                            serial: try row.text("serial"), at: try row.timestamp("revoked_at"),
+                            isOnHold: try row.bool("is_on_hold")))
+                }
+                return revoked
+            })
+    }
+}
+
+/// Writes the user's row, so that this change conflicts with those that stop a phone of the user, also
+/// at another node of a cluster. Otherwise the certificate could be recorded after its revocation.
+private let markUser = Statement(
+    """
+    UPDATE user SET operation = :operation WHERE id = :user AND EXISTS
+    (SELECT 1 FROM device d WHERE d.id = :device AND d.user_id = user.id AND d.state = 'active')
+    """)
+
+private let auditCertificate = Statement(
+    """
+    INSERT INTO audit (operation, at, event, website_id, user_id, device_id)
+    SELECT :operation, :now, 'device.certificate', u.website_id, u.id, d.id
+    FROM device d JOIN user u ON u.id = d.user_id
+    WHERE d.id = :device AND d.state = 'active' AND u.id = :user AND u.operation = :operation
+    \(Audit.once)
+    """)
+
+private let insertCertificate = Statement(
+    """
+    INSERT INTO certificate (serial, device_id, created_at, expires_at, revoked_at, is_on_hold)
+    SELECT :serial, a.device_id, :now, :expiresAt, NULL, 0 FROM audit a
+    WHERE a.operation = :operation AND a.device_id = :device
+    /*M! ON DUPLICATE KEY UPDATE serial = certificate.serial */ /*S! ON CONFLICT DO NOTHING */
+    """)
+
+private let findRevoked = Statement(
+    """
+    SELECT serial, revoked_at, is_on_hold FROM certificate
+    WHERE revoked_at > :since AND expires_at > :now ORDER BY revoked_at, serial LIMIT :limit
+    """)
+
+/// The changes of certificates that follow a change of their phone or its user.
+enum CertificateRows {
+    /// The statements for a change of a phone, after its audit row.
+    static func steps(_ change: DeviceChange, as operation: Operation) -> [BoundStatement] {
+        switch change.state {
+        case .revoked where !change.isOfUnbound, .suspended:
+            [
+                revokeCertificates(
+                    now: .timestamp(change.at), isOnHold: .bool(change.state == .suspended),
+                    device: .id(change.device), operation: .id(operation))
+            ]
+        case .active where !change.isOfUnbound:
+            [releaseCertificates(device: .id(change.device), operation: .id(operation))]
+        case .revoked, .active, .waiting, nil: []
+        }
+    }
+
+    /// A certificate that is on hold keeps the time of the first change.
+    private static let revokeCertificates = Statement(
+        """
+        UPDATE certificate SET revoked_at = coalesce(revoked_at, :now), is_on_hold = :isOnHold
+        WHERE device_id = :device AND \(Guards.audited)
+        """)
+
+    private static let releaseCertificates = Statement(
+        """
+        UPDATE certificate SET revoked_at = NULL, is_on_hold = 0
+        WHERE device_id = :device AND is_on_hold = 1 AND \(Guards.audited)
+        """)
+
+    /// Revokes the certificates of a user who is deleted. It must precede the deletion of the phones.
+    static let revokeOfUser = Statement(
+        """
+        UPDATE certificate /*M! AS c JOIN device d ON d.id = c.device_id */
+        SET revoked_at = coalesce(revoked_at, :now), is_on_hold = 0
+        WHERE /*M! d.user_id = :user */ /*S! device_id IN (SELECT id FROM device WHERE user_id = :user) */
+        AND \(Guards.audited)
+        """)
+}
