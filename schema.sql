@@ -68,6 +68,8 @@ CREATE TABLE IF NOT EXISTS user (
     identity_by varchar(64),                -- the person who checked it
     identity_document varchar(256),         -- the document that was checked
     challenge_id binary(16),                -- the newest challenge; its row is deleted after retention.logins
+    former_email varchar(254),              -- the mail address before the changes of the last days; null: never changed
+    email_changed_at datetime(3),           -- the mail address was last changed or removed then
     created_at datetime(3) NOT NULL,
     operation binary(16) NOT NULL,
     mac binary(36),                         -- by the relay that wrote the row (see threat-model.md)
@@ -85,7 +87,7 @@ CREATE TABLE IF NOT EXISTS activation (
     created_at datetime(3) NOT NULL,
     expires_at datetime(3) NOT NULL,
     used_at datetime(3),                    -- used, or made void
-    approval varchar(16),                   -- who approved the further phone: user, website (its policy), operator
+    approval varchar(16),                   -- who approved the further phone: user, website (its policy), operator; recovery: it replaces all others
     address varchar(254),                   -- of a mailed code: the recipient; void once the user has another address
     operation binary(16) NOT NULL,
     mac binary(36)                          -- by the relay that wrote the row (see threat-model.md)
@@ -173,7 +175,7 @@ CREATE TABLE IF NOT EXISTS factor (
     address varchar(254),                   -- of sms and mail: the recipient
     failures int NOT NULL,                  -- wrong codes of this factor since its last right one
     failed_at datetime(3),
-    approval binary(16),                    -- the challenge by which the user approved it
+    approval binary(16),                    -- the challenge by which the user approved it, or the recovery that it belongs to
     created_at datetime(3) NOT NULL,
     confirmed_at datetime(3),
     operation binary(16) NOT NULL,
@@ -206,6 +208,36 @@ CREATE TABLE IF NOT EXISTS recovery_code (
     mac binary(36),                         -- by the relay that wrote the row (see threat-model.md)
     PRIMARY KEY (user_id, digest)
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+-- Recoveries: the ways back from a lost factor. Each mailed link has a row; the row of a link that continues an open
+-- recovery takes its place.
+CREATE TABLE IF NOT EXISTS recovery (
+    id binary(16) NOT NULL PRIMARY KEY,
+    user_id binary(16) NOT NULL,
+    factor varchar(16) NOT NULL,            -- what was lost: totp, hotp, push (all phones)
+    state varchar(16) NOT NULL,             -- sent, opened (the link was handed in), proved, done, cancelled
+    link binary(32) NOT NULL,               -- SHA-256 of the token in the mailed link
+    address varchar(254) NOT NULL,          -- the recipient of the link
+    handle binary(32),                      -- SHA-256 of the token that the website got for the link
+    cancel binary(32),                      -- SHA-256 of the token in the announcements that cancels the recovery
+    proof varchar(16),                      -- the second proof: phone, totp, hotp, sms, recovery, operator
+    proved_at datetime(3),
+    ready_at datetime(3),                   -- the change is possible from then on; null: before the first proof
+    challenge_id binary(16),                -- the newest request to the phones
+    started_by varchar(16) NOT NULL,        -- website, operator
+    stopped_by varchar(16),                 -- of a cancelled one: phone, website, operator, code (a mailed link), relay
+    created_at datetime(3) NOT NULL,
+    expires_at datetime(3) NOT NULL,
+    operation binary(16) NOT NULL,
+    mac binary(36),                         -- by the relay that wrote the row (see threat-model.md)
+    UNIQUE (link),
+    UNIQUE (handle)
+) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+CREATE INDEX IF NOT EXISTS recovery_user ON recovery (user_id, created_at);
+CREATE INDEX IF NOT EXISTS recovery_cancel ON recovery (cancel);
+CREATE INDEX IF NOT EXISTS recovery_challenge ON recovery (challenge_id);
+CREATE INDEX IF NOT EXISTS recovery_age ON recovery (expires_at);
 
 -- Notices: short texts from the website or an operator, which the user's phones show. They decide nothing.
 CREATE TABLE IF NOT EXISTS notice (
@@ -284,8 +316,8 @@ CREATE TABLE IF NOT EXISTS step (
 -- The outbox: work that is still to be done, written with the change that causes it. A relay leases a row before it acts.
 CREATE TABLE IF NOT EXISTS outbox (
     id binary(16) NOT NULL PRIMARY KEY,     -- of a push: the apns-id; of a webhook: the webhook-id
-    kind varchar(16) NOT NULL,              -- push, mail, sms, webhook, next (the next factor begins), expiry
-    event varchar(32),                      -- of a webhook or mail: the event type; activation: a code for a phone
+    kind varchar(16) NOT NULL,              -- push, mail, sms, webhook, next (the next factor begins), expiry, recovery (phones are asked)
+    event varchar(32),                      -- of a webhook or mail: the event type; activation, recovery.link: what is mailed
     user_id binary(16),                     -- of a webhook or mail: the subject
     website_id binary(16),                  -- of a webhook: the recipient
     ordinal int,                            -- of a webhook: its order among those of one challenge

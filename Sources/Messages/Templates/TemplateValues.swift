@@ -6,7 +6,7 @@ public struct TemplateValues: Sendable {
     /// The name of the website as users know it.
     public var website: String
     public var code: Secret?
-    /// The link that a phone opens to bind itself; secret, because it contains a code.
+    /// The link that a phone or a browser opens; secret, because it contains a code.
     public var link: Secret?
     /// The validity of the code in minutes.
     public var minutes: Int?

@@ -11,6 +11,12 @@ public enum MailTemplate: String, Sendable, CaseIterable {
     case userFrozen = "mail.user.frozen"
     case userLocked = "mail.user.locked"
     case codesLocked = "mail.codes.locked"
+    /// The link that begins the recovery of a lost factor.
+    case recoveryLink = "mail.recovery.link"
+    /// The announcement of a recovery, with the link that cancels it.
+    case recoveryWaiting = "mail.recovery.waiting"
+    case recoveryDone = "mail.recovery.done"
+    case recoveryCancelled = "mail.recovery.cancelled"
 }
 
 /// The text messages that the relay sends.
@@ -50,6 +56,8 @@ enum TextKey: Hashable, Sendable {
         switch self {
         case .subject: []
         case .body(.activation): [.code, .link]
+        case .body(.recoveryLink): [.link]
+        case .body(.recoveryWaiting): [.link, .time]
         case .body(let letter): Self.codes.contains(letter) ? [.code] : []
         case .note: [.code]
         }
@@ -72,6 +80,10 @@ enum TextKey: Hashable, Sendable {
         switch self {
         case .subject(.activation): [.website, .minutes]
         case .body(.activation): [.website, .code, .link, .minutes]
+        case .subject(.recoveryLink): [.website, .minutes]
+        case .body(.recoveryLink): [.website, .link, .minutes]
+        case .subject(.recoveryWaiting): [.website, .time]
+        case .body(.recoveryWaiting): [.website, .link, .time]
         // Mail servers write subjects into their logs, so a subject has no code.
         case .subject(let letter): Self.codes.contains(letter) ? Self.ofCodes.filter { $0 != .code } : Self.ofEvents
         case .body(let letter): Self.codes.contains(letter) ? Self.ofCodes : Self.ofEvents

@@ -92,6 +92,8 @@ public enum UserState: String, Sendable, CaseIterable {
 /// The party that approved a further phone before its activation was created.
 public enum Approval: String, Sendable, CaseIterable {
     case user, website, `operator`
+    /// A recovery of all lost phones, which the new phone replaces.
+    case recovery
 }
 
 /// The author of a change of a user or a phone.
@@ -110,6 +112,10 @@ public enum AccountEvent: String, Sendable, CaseIterable {
     case userFrozen = "user.frozen"
     case userLocked = "user.locked"
     case codesLocked = "codes.locked"
+    /// A lost factor can be replaced soon, unless somebody cancels that.
+    case recoveryWaiting = "recovery.waiting"
+    case recoveryDone = "recovery.done"
+    case recoveryCancelled = "recovery.cancelled"
 }
 
 /// The state of a step of a challenge.

@@ -13,6 +13,7 @@ extension Policy {
     public static let pushDeadlines = 5...300
     public static let codeDeadlines = 10...600
     public static let phonePlaceDistances = 50...20_000
+    public static let recoveryWaits = 1...336
     /// The time window of `push-limit` and `login-limit`.
     public static let limitWindow = Duration.seconds(300)
 
@@ -25,7 +26,7 @@ extension Policy {
         "enrolment", "factors", "further-factors", "guesses", "lifetime", "login-limit", "min-app-android",
         "min-app-ios", "min-assurance", "min-os-android", "min-os-ios", "min-patch-level", "min-uv", "number",
         "number-below", "phone-place", "phone-place-distance", "push-deadline", "push-detail", "push-limit",
-        "recovery-check", "screen-lock", "verified-boot",
+        "recovery-check", "recovery-url", "recovery-wait", "screen-lock", "verified-boot",
     ]
 
     /// The policies that a group of users may have of its own. They apply when a challenge is
@@ -76,6 +77,8 @@ extension Policy {
         case "push-deadline": pushDeadline = try Self.number(key, text, Self.pushDeadlines)
         case "push-detail": pushDetail = try Self.word(key, text)
         case "recovery-check": recoveryCheck = try Self.word(key, text)
+        case "recovery-url": recoveryURL = try Self.page(key, text)
+        case "recovery-wait": recoveryWait = try Self.number(key, text, Self.recoveryWaits)
         case "push-limit": pushLimit = try Self.number(key, text, Self.pushLimits)
         case "screen-lock": posture.screenLock = try Self.toggle(key, text)
         case "verified-boot": posture.verifiedBoot = try Self.toggle(key, text)
@@ -114,6 +117,8 @@ extension Policy {
         case "push-detail": pushDetail.rawValue
         case "push-limit": String(pushLimit)
         case "recovery-check": recoveryCheck.rawValue
+        case "recovery-url": recoveryURL ?? "none"
+        case "recovery-wait": String(recoveryWait)
         case "screen-lock": posture.screenLock ? "on" : "off"
         case "verified-boot": posture.verifiedBoot ? "on" : "off"
         default: nil
@@ -158,6 +163,22 @@ extension Policy {
                 message: "\(key) must be none or a whole number from \(range.lowerBound) to \(range.upperBound)")
         }
         return number
+    }
+
+    /// Parses the address of a page, to which the relay adds a fragment. Browsers send a fragment to
+    /// no server.
+    private static func page(_ key: String, _ text: String) throws(Fault) -> String? {
+        guard text != "none" else { return nil }
+        let isLocal = ["http://localhost", "http://127.0.0.1"].contains { start in
+            text.hasPrefix(start) && [":", "/", nil].contains(text.dropFirst(start.count).first)
+        }
+        guard isLocal || text.hasPrefix("https://"), text.utf8.count <= 512, text.utf8.count > 8,
+            text.utf8.allSatisfy({ (0x21...0x7e).contains($0) && !Array("#\"<>\\".utf8).contains($0) })
+        else {
+            throw Fault(
+                message: "\(key) must be none or an https: address without a fragment, of at most 512 characters")
+        }
+        return text
     }
 
     private static func number(_ key: String, _ text: String, _ range: ClosedRange<Int>) throws(Fault) -> Int {

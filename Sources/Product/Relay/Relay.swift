@@ -13,7 +13,7 @@ public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStor
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & FactorStore
     & AddressStore & AttestationStore & PendingStore & NoticeStore & ChangeStore & RevocationStore & WebhookStore
     & HeartbeatStore
-    & RetentionStore
+    & RetentionStore & RecoveryStore
     & IdempotencyStore
     & KeyRotationStore
 

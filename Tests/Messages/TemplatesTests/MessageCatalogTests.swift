@@ -48,7 +48,15 @@ import World
                 }
             case .deviceBound, .deviceUnbound:
                 #expect(worded.text.contains("Telefon") && worded.text.contains("2026-11-22 01:02 UTC"))
-            case .userFrozen, .userLocked, .codesLocked: #expect(worded.text.contains("2026-11-22 01:02 UTC"))
+            case .recoveryLink:
+                for part in ["\ntwoefay://enrol?code=012345\n", "5 Minut|5 minut"] {
+                    #expect(part.split(separator: "|").contains { worded.text.contains($0) }, "\(part)")
+                }
+            case .recoveryWaiting:
+                #expect(worded.text.contains("\ntwoefay://enrol?code=012345\n"))
+                #expect(worded.text.contains("\n2026-11-22 01:02 UTC\n"))
+            case .userFrozen, .userLocked, .codesLocked, .recoveryDone, .recoveryCancelled:
+                #expect(worded.text.contains("2026-11-22 01:02 UTC"))
             }
         }
     }

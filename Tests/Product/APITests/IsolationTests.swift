@@ -1,6 +1,8 @@
+import Bytes
 import Domain
 import HTTP
 import JSON
+import Relay
 import TestSupport
 import Testing
 
@@ -26,8 +28,8 @@ import Testing
     }
 
     /// Expects that all answers are the same, and that the store was queried at all.
-    private func expectSame(_ seen: [Seen], _ what: String) {
-        #expect(seen[0].response.status == 404, "\(what): \(seen[0].response.text)")
+    private func expectSame(_ seen: [Seen], _ what: String, status: Int = 404) {
+        #expect(seen[0].response.status == status, "\(what): \(seen[0].response.text)")
         #expect(seen[0].statements.count >= 2, "\(what): \(seen[0].statements)")
         for other in seen.dropFirst() { #expect(other == seen[0], "\(what)") }
     }
@@ -39,9 +41,31 @@ import Testing
         "/user/{username}/totp/confirm": ["otp": "123456"],
         "/user/{username}/recovery-codes/confirm": ["otp": "abcd-efgh-2345-ijkl"],
         "/user/{username}/hotp": ["secret": "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"],
-        "/user/{username}/messages": ["title": "x", "text": "x"],
+        "/user/{username}/messages": ["title": "x", "text": "x"], "/user/{username}/recovery": ["factor": "totp"],
         "/user/{username}/hotp/resync": ["otps": ["123456", "123456"]],
     ]
+
+    /// Begins two recoveries at a website. Returns the token of a link that was not opened, and the handle
+    /// of another one.
+    private func recovery(at site: Site) async throws -> (link: String, handle: String) {
+        let about: JSONObject = ["username": "carol", "email": "carol@example.com"]
+        try #require(await site.send("POST", "/register", about).status == 201)
+        let seed = bodies["/user/{username}/hotp"]
+        try #require(await site.send("POST", "/user/carol/hotp", seed).status == 201)
+        var tokens: [String] = []
+        var handle = ""
+        for round in 0..<2 {
+            try #require(await site.send("POST", "/user/carol/recovery", ["factor": "hotp"]).status == 202)
+            await site.rig.relay.settled()
+            guard case .recovery(.begin(let link))? = site.rig.relay.mails.sent.last?.content else { continue }
+            let text = String(decoding: link.reveal(), as: UTF8.self)
+            tokens.append(String(text.split(separator: "=").last ?? ""))
+            guard round == 0 else { continue }
+            let opened = await site.send("POST", "/recovery", ["token": .string(tokens[0])])
+            handle = try #require(opened["handle"]?.string, "\(opened.text)")
+        }
+        return (try #require(tokens.last), handle)
+    }
 
     private let nothing = String(repeating: "0", count: 32)
 
@@ -58,9 +82,11 @@ import Testing
 
     @Test(arguments: stores) func foreignUserIsIndistinguishableFromUnknownUser(kind: StoreKind) async throws {
         let rig = try await APIRig(kind, noting: statements)
-        let shop = try await rig.site("shop", ["answers": "website"])
-        let bank = try await rig.site("bank", ["answers": "website"])
+        let policies = ["answers": "website", "recovery-url": "https://shop.example/recover"]
+        let shop = try await rig.site("shop", policies)
+        let bank = try await rig.site("bank", policies)
         _ = try await shop.enrol("bob")
+        let (link, handle) = try await recovery(at: bank)
         let (token, _) = try await bank.enrol("alice")
         let (challenge, _) = try await bank.login("alice")
         let device = try #require(await bank.devices("alice").first?["device"]?.string)
@@ -76,7 +102,9 @@ import Testing
             for places in [["username": "alice", "device": device, "challenge": challenge], ["username": "nobody"]] {
                 seen.append(await see(shop, route.method, path(route, places), body))
             }
-            expectSame(seen, "\(route.method) \(route.path.text)")
+            // A recovery begins for everybody, so that nobody learns who is known.
+            let begins = route.path.text == "/user/{username}/recovery" && route.method == "POST"
+            expectSame(seen, "\(route.method) \(route.path.text)", status: begins ? 202 : 404)
             visited.insert("\(route.method) \(route.path.text)")
         }
         let named: [(path: String, name: String, ids: [String], more: JSONObject)] = [
@@ -86,6 +114,11 @@ import Testing
             ("/backup", "challenge", [challenge, nothing], ["otp": "123456"]),
             ("/success", "token", [token, nothing], [:]), ("/failure", "token", [token, nothing], [:]),
             ("/verify", "id_token", [token, nothing], ["dev_token": "x"]),
+            ("/recovery", "token", [link, nothing], [:]), ("/recovery/cancel", "token", [link, nothing], [:]),
+            ("/recovery/state", "handle", [handle, nothing], [:]),
+            ("/recovery/proof", "handle", [handle, nothing], [:]),
+            ("/recovery/approval", "handle", [handle, nothing], [:]),
+            ("/recovery/finish", "handle", [handle, nothing], [:]),
         ]
         for (path, name, ids, more) in named {
             var seen: [Seen] = []

@@ -66,7 +66,9 @@ import World
             case 2: _ = try await fixture.begin(.mail, asked)
             case 4: try await person.drop(.hotp)
             case 5: try fixture.give(.hotp)
-            case 6: _ = try await person.addTOTP()
+            case 6:
+                try await person.drop(.totp)
+                _ = try await person.addTOTP()
             default: break
             }
             let code = round % 3 == 1 ? Self.noRecoveryCode : CodeLoginFixture.wrong

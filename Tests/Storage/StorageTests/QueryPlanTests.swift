@@ -12,7 +12,7 @@ import Testing
     /// may be scanned.
     private static let growing = [
         "user", "activation", "device", "factor", "sent_code", "challenge", "step", "outbox", "audit", "idempotency",
-        "notice", "certificate",
+        "notice", "certificate", "recovery",
     ]
 
     /// Parts of statements that may scan a table, each with the reason.

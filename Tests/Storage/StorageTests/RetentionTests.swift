@@ -210,6 +210,7 @@ private enum Old {
         case .challenges: ["challenge", "step", "sent_code"]
         case .notices: ["notice"]
         case .certificates: ["certificate"]
+        case .recoveries: ["recovery"]
         case .audit: ["audit"]
         }
     }
@@ -240,6 +241,7 @@ private enum Old {
             ]
         case .certificates: return [certificate(serial: .text("\(number)"), device: id, at: at)]
         case .notices: return [notice(notice: id, user: id, at: at, operation: id)]
+        case .recoveries: return [recovery(recovery: id, user: id, link: digest, at: at, operation: id)]
         case .audit: return [audit(operation: id, at: at)]
         }
     }
@@ -271,6 +273,11 @@ private enum Old {
         "INSERT INTO certificate VALUES (:serial, :device, :at, :at, NULL, 0)")
     private static let notice = Statement(
         "INSERT INTO notice VALUES (:notice, :user, 'website', 'Title', 'Text', :at, NULL, :operation, NULL)")
+    private static let recovery = Statement(
+        """
+        INSERT INTO recovery (id, user_id, factor, state, link, address, started_by, created_at, expires_at, operation)
+        VALUES (:recovery, :user, 'totp', 'cancelled', :link, 'a@example.com', 'website', :at, :at, :operation)
+        """)
     private static let step = Statement("INSERT INTO step VALUES (:challenge, 1, 'push', 'sent', :at, NULL)")
     private static let audit = Statement(
         "INSERT INTO audit (operation, at, event) VALUES (:operation, :at, 'user.registered')")

@@ -30,7 +30,7 @@ extension RelayClient {
             self.period = period
         }
 
-        fileprivate func add(to body: inout JSONObject) {
+        func add(to body: inout JSONObject) {
             body.set("algorithm", algorithm.map { .string($0) })
             body.set("digits", digits.map { .integer($0) })
             body.set("period", period.map { .integer($0) })
@@ -39,14 +39,21 @@ extension RelayClient {
 
     /// Adds an authenticator app, which counts as a factor after `confirmTOTP`.
     ///
-    /// - Parameter approval: the challenge with which the user approved, after `.approvalRequired`.
+    /// - Parameters:
+    ///   - code: a code of the present app, which the new one is to replace. It is needed if the
+    ///     policy is `further-factors: website`; otherwise the user approves.
+    ///   - approval: the challenge with which the user approved, after `.approvalRequired`.
     public func addTOTP(
-        for username: String, _ shape: CodeShape = CodeShape(), approval: String? = nil
+        for username: String, _ shape: CodeShape = CodeShape(), code: String? = nil, approval: String? = nil
     ) async throws(CallFault) -> TOTPSetup {
         var body = Self.body(approval)
         shape.add(to: &body)
-        let answer = try await call("POST", Self.path(username, "totp"), body)
-        return TOTPSetup(
+        body.set("otp", code.map { .string($0) })
+        return try Self.setup(try await call("POST", Self.path(username, "totp"), body))
+    }
+
+    static func setup(_ answer: JSONObject) throws(CallFault) -> TOTPSetup {
+        TOTPSetup(
             secret: try answer.text("secret"), uri: try answer.text("uri"), qr: try answer.text("qr"),
             expiresAt: try answer.timestamp("expires_at"))
     }

@@ -117,6 +117,8 @@ extension Message {
         switch content {
         case .code(let code): code.purpose == .login ? .loginCode : .addressCode
         case .activation: .activation
+        case .recovery(.begin): .recoveryLink
+        case .recovery(.announcement): .recoveryWaiting
         case .announcement(let what, _, _):
             switch what {
             case .deviceBound: .deviceBound
@@ -124,6 +126,9 @@ extension Message {
             case .userFrozen: .userFrozen
             case .userLocked: .userLocked
             case .codesLocked: .codesLocked
+            case .recoveryWaiting: .recoveryWaiting
+            case .recoveryDone: .recoveryDone
+            case .recoveryCancelled: .recoveryCancelled
             }
         }
     }
@@ -138,6 +143,10 @@ extension Message {
             TemplateValues(
                 website: website, code: activation.code, link: activation.link,
                 minutes: TemplateValues.minutes(left: left))
+        case .recovery(.begin(let link)):
+            TemplateValues(website: website, link: link, minutes: TemplateValues.minutes(left: left))
+        case .recovery(.announcement(let cancel, let readyAt)):
+            TemplateValues(website: website, link: cancel, time: readyAt)
         case .announcement(_, let device, let time): TemplateValues(website: website, device: device, time: time)
         }
     }

@@ -57,6 +57,12 @@ enum Parameters {
         "text", limit: NoticeLimits.text, "The text of the message; \\n separates lines",
         rule: { FieldRule.lines($0, limit: NoticeLimits.text) })
 
+    // Recoveries.
+    static let recoveryToken = Field.opaque("token", limit: 64, "The token in the fragment of the mailed link")
+    static let handle = Field.opaque("handle", limit: 64, "The handle from POST /recovery")
+    static let lost = Field<Factor>.word("factor", "The lost factor; push: all phones", of: Relay.recoverable)
+    static let presentCode = Field.digits("otp", 6...10, "The present code of the app that is replaced")
+
     // A phone whose clock is wrong. The header field of a request without a body has this value.
     static let nonce = Field.text("nonce", limit: 64, "The caller's random nonce: 16 to 64 base64url characters") {
         text in

@@ -25,7 +25,10 @@ enum Factors {
             "POST", "/user/{username}/totp", "Creates a secret for an authenticator app; a first code confirms it",
             Form(
                 .website(addTOTP),
-                [P.algorithm.optional, P.codeDigits.optional, P.period.optional, P.approval.optional],
+                [
+                    P.algorithm.optional, P.codeDigits.optional, P.period.optional, P.presentCode.optional,
+                    P.approval.optional,
+                ],
                 answers: [(201, "secret, uri, qr, expires_at")] + approval)),
         Route(
             "POST", "/user/{username}/totp/confirm", "Confirms the authenticator app with its first code",
@@ -77,7 +80,8 @@ enum Factors {
     @Sendable private static func addTOTP(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let username = try Enrol.username(call)
         let setup = try await call.relay.addTOTP(
-            username: username, shape: try shape(call), approval: call.approval, by: website, as: call.operation)
+            username: username, shape: try shape(call), code: call[P.presentCode], approval: call.approval,
+            by: website, as: call.operation)
         return .secret(try await setup.json(call))
     }
 
@@ -135,7 +139,7 @@ enum Factors {
         }
     }
 
-    private static func shape(_ call: VerbCall) throws(Refusal) -> CodeShape {
+    static func shape(_ call: VerbCall) throws(Refusal) -> CodeShape {
         let usual = CodeShape()
         let period = call[P.period] ?? usual.period
         guard CodeShape.periods.contains(period) else {
@@ -158,7 +162,7 @@ extension VerbCall {
 }
 
 extension TOTPSetup {
-    fileprivate func json(_ call: VerbCall) async throws(Refusal) -> JSONObject {
+    func json(_ call: VerbCall) async throws(Refusal) -> JSONObject {
         [
             "secret": .string(secret), "uri": .string(uri), "qr": try await call.qr(uri),
             "expires_at": .string(expiresAt.rfc3339),

@@ -72,6 +72,8 @@ public struct NewActivation: Sendable {
     public let expiresAt: Timestamp
     /// The mail that brings the code; nil if the website or an operator shows it.
     public var mail: ActivationMail?
+    /// The recovery of lost phones by which the code is created; nil for others.
+    public var recovery: RecoveryUse?
 }
 
 extension NewActivation {
@@ -82,7 +84,7 @@ extension NewActivation {
     init(_ code: ActivationCode, for user: UserID, approval: Approval?, approvedBy: Approved?, at now: Timestamp) {
         self.init(
             digest: code.digest, user: user, approval: approval, approvedBy: approvedBy, createdAt: now,
-            expiresAt: now + Self.lifetime, mail: nil)
+            expiresAt: now + Self.lifetime, mail: nil, recovery: nil)
     }
 }
 
@@ -114,16 +116,27 @@ extension Relay {
         let user = try await user(named: username, of: website)
         guard user.state != .disabled else { throw .disabled }
         let word = website.policy.activationApproval
-        let (secret, now) = (drawSecret(), time.now())
-        let mailed = try activationMail(secret, to: user, of: website, at: now, as: operation)
+        // The user is not asked if the code could not be mailed.
+        try mailable(user, of: website)
         var approvedBy: Approved?
         if user.isProved, word == nil {
             approvedBy = try await approved(.activation(of: user.id), by: approval, user, website, operation)
         }
+        return try await issueActivation(for: user, .approved(approvedBy), by: website, as: operation)
+    }
+
+    func issueActivation(
+        for user: UserRow, _ permission: FactorPermission, by website: Website, as operation: Operation
+    ) async throws(Refusal) -> IssuedActivation {
+        let (secret, now) = (drawSecret(), time.now())
+        let mailed = try activationMail(secret, to: user, of: website, at: now, as: operation)
+        let approvedBy = permission.approved
+        let word: Approval? = permission.recovery == nil ? website.policy.activationApproval : .recovery
         var new = NewActivation(
             ActivationCode(secret), for: user.id, approval: approvedBy == nil ? word : .user, approvedBy: approvedBy,
             at: now)
         new.mail = mailed?.mail
+        new.recovery = permission.recovery
         let use = OperationSecret.Use(.activation, user: user.id, website: website.id)
         let stored = mailed == nil ? try stored(secret, for: use, of: operation, at: now) : nil
         let written = try await activated(new, by: website, secret: stored, as: operation)
@@ -147,7 +160,7 @@ extension Relay {
         switch outcome {
         case .done(let activated): return activated
         case .disabled: throw .disabled
-        case .refused: throw new.approvedBy == nil ? .notFound : Self.noApproval
+        case .refused: throw new.approvedBy == nil || new.recovery != nil ? .notFound : Self.noApproval
         case .limited(let oldest):
             metrics.reached(.sending)
             log.notice("activation.limited", [.website: website.name, .user: new.user.text])

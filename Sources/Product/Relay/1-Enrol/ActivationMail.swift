@@ -98,6 +98,15 @@ extension Relay {
     func activationMail(
         _ drawn: OperationSecret, to user: UserRow, of website: Website, at now: Timestamp, as operation: Operation
     ) throws(Refusal) -> (mail: ActivationMail, to: String)? {
+        guard let email = try mailable(user, of: website) else { return nil }
+        let mail = try activationMail(drawn, for: user.id, of: website, stored: user.language, at: now, as: operation)
+        return (mail, Address.masked(email))
+    }
+
+    /// Returns the address to which an activation can be mailed; nil if the website shows the code
+    /// itself.
+    @discardableResult
+    func mailable(_ user: UserRow, of website: Website) throws(Refusal) -> String? {
         guard website.policy.enrolment != .open else { return nil }
         try requireIdentity(of: user, website)
         guard let email = user.email else {
@@ -110,8 +119,7 @@ extension Relay {
             ])
         }
         try requireMailCourier()
-        let mail = try activationMail(drawn, for: user.id, of: website, stored: user.language, at: now, as: operation)
-        return (mail, Address.masked(email))
+        return email
     }
 
     func activationMail(

@@ -18,6 +18,9 @@ struct Approvable: Sendable {
     var device: DeviceID?
     /// The IP address of the new phone.
     var ip: String?
+    /// Whether the user must learn of the request, however many others there are. Something else
+    /// limits how often it is made.
+    var isAnnouncement = false
 
     /// The creation of an activation code for any further phone.
     static func activation(of user: UserID) -> Approvable {
@@ -66,6 +69,7 @@ extension Relay {
             subject: .token(token), ip: approvable.ip, action: approvable.action, details: approvable.details,
             factors: approvable.factors, isKnown: approvable.isKnown)
         request.approves = approvable.digest
+        request.isUnlimited = approvable.isAnnouncement
         request.device = approvable.device
         return try await login(request, by: website, as: operation)
     }

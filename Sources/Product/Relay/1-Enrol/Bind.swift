@@ -156,7 +156,8 @@ extension Relay {
                 // about our network.
                 try requireUsable(device.pushToken, of: device.platform)
                 let mustWait = progress.isProved && code.approval == nil && progress.phone?.state != .active
-                try await use(candidate, approval: mustWait ? approving(candidate, 0).challenge : nil)
+                try await use(
+                    candidate, code, approval: mustWait ? approving(candidate, 0).challenge : nil)
                 continue
             }
             guard code.usedBy == candidate.binding.id, let usedAt = code.usedAt, let phone = progress.phone else {
@@ -181,11 +182,14 @@ extension Relay {
         }
     }
 
-    private func use(_ candidate: Candidate, approval: ChallengeID?) async throws(Refusal) {
+    private func use(
+        _ candidate: Candidate, _ code: Progress.Code, approval: ChallengeID?
+    ) async throws(Refusal) {
         let attestation = try await attest(
             candidate.attestation, of: candidate.device, key: candidate.key, token: candidate.token,
             code: candidate.activationCode, at: candidate.website, as: candidate.binding)
-        let device = candidate.stored(attestation, waitingFor: approval)
+        var device = candidate.stored(attestation, waitingFor: approval)
+        device.replacesOthers = code.approval == .recovery
         let slots = candidate.website.policy.devices
         let secret = try stored(
             candidate.secret, for: candidate.use, of: candidate.binding.id, until: device.at + NewActivation.lifetime)

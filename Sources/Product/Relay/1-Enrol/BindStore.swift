@@ -133,6 +133,8 @@ public struct NewDevice: Sendable {
     public let binding: String?
     /// The challenge with which the user approves the phone; nil if it need not wait.
     public internal(set) var approval: ChallengeID?
+    /// Whether the phone replaces all others, which its user has lost.
+    public internal(set) var replacesOthers = false
     public let at: Timestamp
     /// The attestation and the relay's verdict on it; nil if attestations do not count.
     public internal(set) var attestation: AttestationRow?

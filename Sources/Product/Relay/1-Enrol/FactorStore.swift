@@ -25,6 +25,10 @@ public protocol FactorStore: Sendable {
     func resynchronise(
         _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, at: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> CodeUseOutcome
+    /// Uses up a code of an active app, outside a login.
+    func use(
+        _ factor: CodeFactor, of user: UserID, failures: Int, step: Int64, at: Timestamp, as operation: Operation
+    ) async throws(StoreFailure) -> CodeUseOutcome
     /// Returns the position of an unused recovery code of this set; nil if there is none.
     func position(ofRecovery digest: [UInt8], in factor: FactorID, of user: UserID)
         async throws(StoreFailure) -> Int64?
@@ -65,12 +69,15 @@ public struct NewFactor: Sendable {
     public let address: String?
     /// The challenge with which the user approved; nil if the user was not asked.
     public let approvedBy: Approved?
+    /// The recovery by which the factor replaces a lost one; nil for others.
+    public let recovery: RecoveryUse?
     public let at: Timestamp
 
     public init(
         id: FactorID, user: UserID, kind: Factor, state: FactorState, sealed: SealedSecret?,
         algorithm: OTPAlgorithm = .sha1, digits: Int = 6, period: Int? = nil, counter: Int64 = 0,
-        address: String? = nil, approvedBy: Approved? = nil, at: Timestamp
+        address: String? = nil, approvedBy: Approved? = nil,
+        recovery: RecoveryUse? = nil, at: Timestamp
     ) {
         self.id = id
         self.user = user
@@ -83,6 +90,7 @@ public struct NewFactor: Sendable {
         self.counter = counter
         self.address = address
         self.approvedBy = approvedBy
+        self.recovery = recovery
         self.at = at
     }
 }
@@ -235,6 +243,7 @@ extension Relay {
             ])
         case .refused:
             guard factor.approvedBy == nil else { throw Self.noApproval }
+            guard factor.recovery == nil else { throw .notFound }
             // The user has got a factor of their own after it was read.
             let now = try await self.user(named: user.username, of: website)
             _ = try await word(

@@ -40,16 +40,23 @@ extension Relay {
     ) async throws(Refusal) -> CodeFactor {
         let user = try await user(named: username, of: website)
         let approved = try await word(for: .hotp, approval: approval, user, website, operation)
+        return try await storeHOTP(for: user, seed, shape, .approved(approved), by: website, as: operation)
+    }
+
+    func storeHOTP(
+        for user: UserRow, _ seed: TokenSeed, _ shape: CodeShape, _ permission: FactorPermission, by website: Website,
+        as operation: Operation
+    ) async throws(Refusal) -> CodeFactor {
         let id: FactorID = operation.identifier("hotp")
         let factor = NewFactor(
             id: id, user: user.id, kind: .hotp, state: .active,
             sealed: try seal(seed.secret, row: id, kind: .hotp, user: user.id, website: website.id),
-            algorithm: shape.algorithm, digits: shape.digits, counter: seed.counter, approvedBy: approved,
-            at: operation.begunAt ?? time.now())
+            algorithm: shape.algorithm, digits: shape.digits, counter: seed.counter,
+            approvedBy: permission.approved, recovery: permission.recovery, at: operation.begunAt ?? time.now())
         _ = try await enrol(
-            FactorEnrolment(factor, mayReplace: false, isVouchedFor: isVouchedFor(approved, website)), for: user,
-            by: website,
-            as: operation)
+            FactorEnrolment(
+                factor, mayReplace: permission.recovery != nil, isVouchedFor: isVouchedFor(permission, website)),
+            for: user, by: website, as: operation)
         guard let row = try await factors(of: user.id).first(where: { $0.kind == .hotp && $0.state == .active }) else {
             throw .notFound
         }

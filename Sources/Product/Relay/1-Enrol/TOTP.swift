@@ -32,11 +32,22 @@ public struct CodeShape: Sendable, Equatable {
 extension Relay {
     /// Adds a new secret for the user's app. It becomes active when a first code shows that the app
     /// has it. Until then an earlier secret stays active.
+    ///
+    /// - Parameter code: a code of the present app. If a website needs no approval, an active app is
+    ///   replaced only with such a code, or with an approval.
     public func addTOTP(
-        username: String, shape: CodeShape, approval: ChallengeID?, by website: Website, as operation: Operation
+        username: String, shape: CodeShape, code: String? = nil, approval: ChallengeID?, by website: Website,
+        as operation: Operation
     ) async throws(Refusal) -> TOTPSetup {
         let user = try await user(named: username, of: website)
-        let approved = try await word(for: .totp, approval: approval, user, website, operation)
+        let approved = try await word(toReplaceTOTPWith: code, approval, user, website, operation)
+        return try await setUpTOTP(for: user, shape, .approved(approved), by: website, as: operation)
+    }
+
+    func setUpTOTP(
+        for user: UserRow, _ shape: CodeShape, _ permission: FactorPermission, by website: Website,
+        as operation: Operation
+    ) async throws(Refusal) -> TOTPSetup {
         let now = operation.begunAt ?? time.now()
         let id: FactorID = operation.identifier("totp")
         let drawn = drawSecret()
@@ -45,16 +56,21 @@ extension Relay {
         let factor = NewFactor(
             id: id, user: user.id, kind: .totp, state: .waiting,
             sealed: try seal(secret, row: id, kind: .totp, user: user.id, website: website.id),
-            algorithm: shape.algorithm, digits: shape.digits, period: shape.period, approvedBy: approved, at: now)
+            algorithm: shape.algorithm, digits: shape.digits, period: shape.period, approvedBy: permission.approved,
+            recovery: permission.recovery, at: now)
         let found = try await enrol(
             FactorEnrolment(
-                factor, mayReplace: true, isVouchedFor: isVouchedFor(approved, website),
+                factor, mayReplace: true, isVouchedFor: isVouchedFor(permission, website),
                 secret: try stored(drawn, for: use, of: operation, at: now)), for: user, by: website, as: operation)
         let settled = try settled(drawn, for: use, of: operation, found: found)
         let text = Base32.encode(settled.factorSecret(.totp).reveal())
         return TOTPSetup(
             secret: text, uri: shape.uri(secret: text, issuer: website.displayName, account: user.username),
             expiresAt: now + Self.confirmationTime)
+    }
+
+    func isVouchedFor(_ permission: FactorPermission, _ website: Website) -> Bool {
+        permission.recovery != nil || isVouchedFor(permission.approved, website)
     }
 
     /// Whether the user or the website has approved a new factor.

@@ -35,7 +35,7 @@ public struct OutboxLease: Sendable {
 
 public struct LeasedEntry: Sendable, Equatable {
     public enum Kind: String, Sendable, CaseIterable {
-        case push, mail, sms, next, expiry
+        case push, mail, sms, next, expiry, recovery
     }
 
     public let id: OutboxEntryID

@@ -9,6 +9,7 @@ public struct Message: Sendable {
         case code(Code)
         case activation(Activation)
         case announcement(AccountEvent, device: String?, at: Timestamp)
+        case recovery(Recovery)
     }
 
     /// A code for a login or for the confirmation of an address, with the details shown beside it.
@@ -42,6 +43,14 @@ public struct Message: Sendable {
             self.code = code
             self.link = link
         }
+    }
+
+    /// A link to the website about a recovery. A courier does not print it.
+    public enum Recovery: Sendable {
+        /// The link that begins the recovery.
+        case begin(Secret)
+        /// The announcement of a change, with the link that cancels it.
+        case announcement(cancel: Secret, readyAt: Timestamp)
     }
 
     /// The id of the message, the same at every attempt. The receiver can recognise a repetition by

@@ -46,6 +46,12 @@ public struct MessageRow: Sendable {
         ///   - website: the name in the URI.
         ///   - sealed: the secret of the code.
         case activation(UserToken, website: String, sealed: [UInt8])
+        /// - Parameters:
+        ///   - event: whether it is the link or the announcement.
+        ///   - policy: the policies of the website, with the page for the link.
+        ///   - sealed: the secret of the token.
+        ///   - readyAt: the time of the change, as far as it is known.
+        case recovery(event: String, policy: String, sealed: [UInt8], readyAt: Timestamp?)
         /// The content no longer exists: its factor was removed.
         case nothing
     }
@@ -123,7 +129,11 @@ public struct MessageSettlement: Sendable {
         self.step = step
         self.reason = reason.map(PushSettlement.printable)
         self.isDead = isDead
-        dropsSecret = if case .activation = row.content { true } else { false }
+        dropsSecret =
+            switch row.content {
+            case .activation, .recovery: true
+            case .code, .announcement, .nothing: false
+            }
         self.at = at
     }
 }

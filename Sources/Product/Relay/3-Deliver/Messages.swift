@@ -84,6 +84,8 @@ extension Relay {
             return .announcement(announcement, device: device, at: row.createdAt)
         case .activation(let token, let website, let sealed):
             return activation(of: row, token: token, website: website, sealed: sealed).map { .activation($0) }
+        case .recovery(let event, let policy, let sealed, let readyAt):
+            return recovery(of: row, event, policy, sealed, readyAt).map { .recovery($0) }
         case .code(let factor, let counter, let context):
             guard let secret = try? secret(of: factor, user: row.user, website: row.website),
                 let counter = UInt64(exactly: counter), OTP.digits.contains(factor.digits)
@@ -107,6 +109,18 @@ extension Relay {
             ActivationCode(secret), token: token, website: website, origin: settings.origin, pin: settings.pin,
             expiresAt: row.expiresAt)
         return Message.Activation(code: Secret(utf8: activation.code), link: Secret(utf8: activation.uri))
+    }
+
+    private func recovery(
+        of row: MessageRow, _ event: String, _ policy: String, _ sealed: [UInt8], _ readyAt: Timestamp?
+    ) -> Message.Recovery? {
+        let use = OperationSecret.Use(.recoveryMail, user: row.user, website: row.website)
+        guard let secret = try? opened(sealed, for: use, of: ActivationMail.row(of: row.id)),
+            let page = (try? settings.policy.changed(by: policy))?.recoveryURL
+        else { return nil }
+        let link = RecoveryToken.address(secret, event: event, at: page)
+        guard event != RecoveryMail.link else { return .begin(link) }
+        return .announcement(cancel: link, readyAt: readyAt ?? row.createdAt)
     }
 
     private func settle(_ row: MessageRow, _ step: StepState, _ reason: String?, by gateway: String? = nil) async {
@@ -221,13 +235,18 @@ private struct MessageEvents {
 
 extension MessageRow.Content {
     fileprivate var isAnnouncement: Bool {
-        if case .announcement = self { true } else { false }
+        switch self {
+        case .announcement: true
+        case .recovery(let event, _, _, _): event != RecoveryMail.link
+        case .code, .activation, .nothing: false
+        }
     }
 
     fileprivate var label: String {
         switch self {
         case .code: "code"
         case .activation: ActivationMail.event
+        case .recovery(let event, _, _, _): event
         case .announcement(let announcement, _): announcement.rawValue
         case .nothing: "nothing"
         }

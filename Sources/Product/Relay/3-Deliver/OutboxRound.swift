@@ -48,6 +48,7 @@ extension Relay {
             case .mail, .sms: startDelivery(entry.id)
             case .expiry: spawn { await self.expire(entry) }
             case .next: spawn { await self.continueCascade(entry) }
+            case .recovery: spawn { await self.announce(entry.id) }
             }
         }
         await setAside(found.failed, "outbox")

@@ -130,6 +130,8 @@ public struct ChallengeEnd: Sendable {
     /// The event name in the log and the audit.
     public let event: StaticString
     public let at: Timestamp
+    /// Whether the challenge is about a change, which may be a recovery.
+    public var isApproval = false
 
     public init(
         challenge: ChallengeID, life: ChallengeLife, factor: Factor? = nil, proof: Proof? = nil,

@@ -198,10 +198,11 @@ extension Relay {
         } catch {
             throw try await tooLate(try await settled(row), content, by: phone)
         }
-        let closing = ChallengeEnd(
+        var closing = ChallengeEnd(
             challenge: row.id, life: life, factor: row.phoneFactor, proof: content.proof, device: phone,
             receipt: content.receipt, uv: content.uv, guesses: matches ? nil : policy.guesses,
             place: place, posture: posture, event: "challenge.answered", at: now)
+        closing.isApproval = row.approves != nil
         guard try await end(closing, as: operations.new()) else { throw try await whyNotEnded(row, content, by: phone) }
         return life.result
     }

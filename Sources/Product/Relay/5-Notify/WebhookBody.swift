@@ -33,6 +33,7 @@ public enum WebhookBody {
             data = device.json(of: row.token)
         case .userLocked, .codesLocked: data = row.json(.locked)
         case .userFrozen: data = row.json(.frozen)
+        case .recoveryWaiting, .recoveryDone, .recoveryCancelled: data = ["token": .string(row.token.text)]
         case nil: return nil
         }
         return text(row.event, at: row.createdAt, data)

@@ -51,6 +51,8 @@ public struct ExpiredRows: Sendable {
         case notices
         /// The serial numbers of certificates that have expired.
         case certificates
+        /// Recoveries that ended or expired long ago.
+        case recoveries
         case audit
     }
 
@@ -167,7 +169,7 @@ extension Relay {
         case .dead: now - Self.deadFor
         case .webhooks, .secrets, .certificates: now
         case .activations: now - .seconds(86_400)
-        case .codes, .challenges, .notices: now - .seconds(86_400 * settings.retention.logins)
+        case .codes, .challenges, .notices, .recoveries: now - .seconds(86_400 * settings.retention.logins)
         case .audit: now - .seconds(86_400 * settings.retention.audit)
         }
     }

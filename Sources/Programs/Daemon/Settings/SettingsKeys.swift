@@ -292,6 +292,11 @@ public enum SettingsKeys {
             + "sends no push, but the phone finds them when it polls.",
         "recovery-check":
             "Whether new recovery codes count only after the user typed one of them back: on or off.",
+        "recovery-url":
+            "The page of the website that a user opens after losing a factor, https:, or none (users cannot recover "
+            + "factors by themselves). The relay mails the link; docs/websites/recovery.md explains it.",
+        "recovery-wait":
+            "Hours between the second proof of such a user and the change, 1 to 336; a phone can end the wait.",
         "screen-lock": "Whether a phone needs a screen lock to approve: on or off.",
         "verified-boot":
             "Whether a phone can approve only if its system was the manufacturer's, as far as that was attested: on or "

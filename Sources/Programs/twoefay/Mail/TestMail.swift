@@ -96,6 +96,10 @@ private enum SampleMail: String, CaseIterable {
     case userFrozen = "user.frozen"
     case userLocked = "user.locked"
     case codesLocked = "codes.locked"
+    case recoveryLink = "recovery.link"
+    case recoveryWaiting = "recovery.waiting"
+    case recoveryDone = "recovery.done"
+    case recoveryCancelled = "recovery.cancelled"
 
     static func named(_ word: String) throws(Failure) -> [SampleMail] {
         if word == "all" { return allCases }
@@ -136,6 +140,14 @@ private enum SampleMail: String, CaseIterable {
         case .userFrozen: return .announcement(.userFrozen, device: nil, at: now)
         case .userLocked: return .announcement(.userLocked, device: nil, at: now)
         case .codesLocked: return .announcement(.codesLocked, device: nil, at: now)
+        case .recoveryLink: return .recovery(.begin(Secret(utf8: "https://shop.example/recover#recovery=sample")))
+        case .recoveryWaiting:
+            return .recovery(
+                .announcement(
+                    cancel: Secret(utf8: "https://shop.example/recover#cancel=sample"), readyAt: now + .seconds(86_400))
+            )
+        case .recoveryDone: return .announcement(.recoveryDone, device: nil, at: now)
+        case .recoveryCancelled: return .announcement(.recoveryCancelled, device: nil, at: now)
         }
     }
 }

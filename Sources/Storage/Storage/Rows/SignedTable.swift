@@ -54,7 +54,7 @@ public struct SignedTable: Sendable {
 extension SignedTable {
     public static let all = [
         website, websiteKey, user, activation, device, attestation, factor, sentCode, recoveryCode, challenge, outbox,
-        idempotency, notice,
+        idempotency, notice, recovery,
     ]
 
     static let website = SignedTable(
@@ -67,7 +67,7 @@ extension SignedTable {
         "user", key: ["id"],
         granting: [
             "token", "website_id", "username", "email", "phone", "display_name", "challenge_id", "prior_state",
-            "directory", "directory_id", "policy", "identity_confirmed_at",
+            "directory", "directory_id", "policy", "identity_confirmed_at", "former_email", "email_changed_at",
         ],
         rights: [
             "state = 'active'", "state <> 'frozen'", "state <> 'disabled'", byOthers, "codes_locked_at IS NULL",
@@ -96,6 +96,7 @@ extension SignedTable {
         "factor", key: ["id"],
         granting: [
             "user_id", "kind", "secret", "sealed_by", "algorithm", "digits", "period", "counter", "address", "approval",
+            "confirmed_at",
         ], rights: ["state = 'active'"])
 
     static let sentCode = SignedTable(
@@ -121,6 +122,14 @@ extension SignedTable {
     /// The table is signed because a phone shows a notice as the words of the website or the operator.
     static let notice = SignedTable(
         "notice", key: ["id"], granting: ["user_id", "author", "title", "body", "created_at"])
+
+    /// A recovery leads to a new factor. Without a key it can only be cancelled or called done.
+    static let recovery = SignedTable(
+        "recovery", key: ["id"],
+        granting: [
+            "user_id", "factor", "link", "address", "handle", "cancel", "proof", "ready_at", "challenge_id",
+            "expires_at",
+        ], rights: ["state = 'sent'", "state IN ('opened', 'proved')", "state = 'proved'"])
 
     /// The table is signed because a row names the operation that a repeated request continues.
     /// With the id of another operation, the request would get the answer of that operation.

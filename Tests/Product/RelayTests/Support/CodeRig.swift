@@ -18,12 +18,13 @@ extension Person {
     func wrong(_ code: String) -> String { String(code.map { $0 == "9" ? "0" : "9" }) }
 
     func addTOTP(
-        _ shape: CodeShape = CodeShape(), approval: ChallengeID? = nil, as operation: Operation? = nil
+        _ shape: CodeShape = CodeShape(), code: String? = nil, approval: ChallengeID? = nil,
+        as operation: Operation? = nil
     ) async throws -> TOTPSetup {
         let operation = operation ?? rig.relay.operations.new()
         return try await rig.on { relay in
             try await relay.addTOTP(
-                username: username, shape: shape, approval: approval, by: website, as: operation)
+                username: username, shape: shape, code: code, approval: approval, by: website, as: operation)
         }
     }
 

@@ -36,7 +36,8 @@ struct SignedRowsFixture {
             Column("display_name", "'Stranger'"), Column("proved_at", "NULL"), Column("challenge_id", id),
             Column("identity_confirmed_at", moment),
             Column("prior_state", "'locked'"), Column("directory", "'stranger'"), Column("directory_id", "'stranger'"),
-            Column("policy", "'{\"number\":\"0\"}'"),
+            Column("policy", "'{\"number\":\"0\"}'"), Column("former_email", "'stranger@example.com'"),
+            Column("email_changed_at", moment),
         ],
         "activation": [
             Column("digest", digest), Column("user_id", id), Column("expires_at", moment),
@@ -57,7 +58,7 @@ struct SignedRowsFixture {
             Column("id", id), Column("user_id", id), Column("kind", "'hotp'"), Column("secret", "x'00'"),
             Column("sealed_by", "'2'"), Column("algorithm", "'sha512'"), Column("digits", "1"),
             Column("period", "86400"), Column("counter", "-1"), Column("address", "'+4366099999'"),
-            Column("approval", id),
+            Column("approval", id), Column("confirmed_at", moment),
         ],
         "sent_code": [
             Column("factor_id", id), Column("counter", "99"), Column("challenge_id", id), Column("expires_at", moment),
@@ -82,6 +83,12 @@ struct SignedRowsFixture {
             Column("id", id), Column("user_id", id), Column("author", "'operator'"), Column("title", "'Stranger'"),
             Column("body", "'Approve it.'"), Column("created_at", moment),
         ],
+        "recovery": [
+            Column("id", id), Column("user_id", id), Column("factor", "'hotp'"), Column("link", digest),
+            Column("address", "'stranger@example.com'"), Column("handle", digest), Column("cancel", digest),
+            Column("proof", "'operator'"), Column("ready_at", moment), Column("challenge_id", id),
+            Column("expires_at", moment), Column("state", "'proved'"),
+        ],
         "outbox": [
             Column("id", id), Column("kind", "'mail'"), Column("event", "'user.unlocked'"), Column("user_id", id),
             Column("website_id", id), Column("challenge_id", id), Column("device_id", id), Column("factor_id", id),
@@ -103,12 +110,13 @@ struct SignedRowsFixture {
             "operation", "mac",
         ],
         "attestation": ["mac"],
-        "factor": ["state", "failures", "failed_at", "created_at", "confirmed_at", "operation", "mac"],
+        "factor": ["state", "failures", "failed_at", "created_at", "operation", "mac"],
         "sent_code": ["sent_at", "mac"],
         "recovery_code": ["used_at", "mac"],
         "challenge": ["state", "decision", "reason", "language", "asked_at", "mac"],
         "idempotency": ["state", "holder", "status", "answer", "mac"],
         "notice": ["read_at", "operation", "mac"],
+        "recovery": ["proved_at", "started_by", "stopped_by", "created_at", "operation", "mac"],
         "outbox": [
             "ordinal", "webhook_due_at", "language", "created_at", "expires_at", "ambiguous_at", "dead_at", "reason",
             "due_at",
@@ -152,6 +160,12 @@ struct SignedRowsFixture {
             """
             INSERT INTO notice (id, user_id, author, title, body, created_at, operation)
             SELECT id, id, 'website', 'Title', 'Text', created_at, id FROM user
+            """)
+        try rig.execute(
+            """
+            INSERT INTO recovery (id, user_id, factor, state, link, address, started_by, created_at, expires_at, operation)
+            SELECT id, id, 'totp', 'opened', \(Self.digest.dropLast(3))88', 'ada@example.com', 'website', created_at,
+            '\(now)', id FROM user
             """)
         try rig.execute("DELETE FROM outbox")
         try rig.execute(

@@ -41,7 +41,7 @@ enum Sample {
     }
 
     private static let analyze = Statement(
-        "ANALYZE TABLE user, device, attestation, factor, challenge, step, outbox, activation, audit, idempotency, sent_code, recovery_code, certificate"
+        "ANALYZE TABLE user, device, attestation, factor, challenge, step, outbox, activation, audit, idempotency, sent_code, recovery_code, certificate, recovery"
     )
 
     private static let insertWebsite = Statement(
@@ -51,7 +51,7 @@ enum Sample {
     private static let insertUser = Statement(
         """
         INSERT INTO user VALUES (:user, :token, :website, :username, :email, :phone, NULL, NULL, 'active', NULL, NULL, NULL,
-        NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, :challenge, :now, :operation, NULL)
+        NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, :challenge, NULL, NULL, :now, :operation, NULL)
         """)
     private static let insertDevice = Statement(
         """
@@ -98,6 +98,14 @@ enum Sample {
         "INSERT INTO notice VALUES (:notice, :user, 'website', 'Title', 'Text', :now, NULL, :operation, NULL)")
     private static let insertCertificate = Statement(
         "INSERT INTO certificate VALUES (:serial, :device, :now, :expiresAt, NULL, 0)")
+    private static let insertRecovery = Statement(
+        """
+        INSERT INTO recovery
+        (id, user_id, factor, state, link, handle, cancel, address, challenge_id, started_by, created_at, expires_at,
+        operation)
+        VALUES (:recovery, :user, 'totp', 'opened', :digest, :digest, :digest, 'a@example.com', :challenge, 'website',
+        :now, :expiresAt, :operation)
+        """)
     private static let insertSentCode = Statement(
         "INSERT INTO sent_code VALUES (:factor, 0, :challenge, :now, :expiresAt, NULL)")
     private static let insertRecoveryCode = Statement(
@@ -129,6 +137,9 @@ enum Sample {
             insertAttestation(device: id, user: id, now: .timestamp(now), operation: id),
             insertCertificate(
                 serial: .text("\(number)"), device: id, now: .timestamp(now), expiresAt: .timestamp(later)),
+            insertRecovery(
+                recovery: id, user: id, digest: .blob(key(number)), challenge: id, now: .timestamp(now),
+                expiresAt: .timestamp(later), operation: id),
             insertAudit(operation: id, now: .timestamp(now), website: .id(website)),
             insertIdempotency(
                 website: .id(website), digest: .blob(key(number)), fingerprint: .blob(key(number)), operation: id,
@@ -230,6 +241,7 @@ enum Sample {
         }
         _ = try await store.ask(asked(9005, of: 14), within: limits, as: operation())
         try await runNotices(on: store, operation)
+        try await runRecoveries(on: store, operation)
         _ = try await store.challenge(id(15), of: website)
         _ = try await store.pending(of: id(15), at: now)
         try await store.markSeen(id(15), at: now)
@@ -411,11 +423,11 @@ enum Sample {
         return new
     }
 
-    private static func secret(_ number: Int) -> StoredSecret {
+    static func secret(_ number: Int) -> StoredSecret {
         StoredSecret(operation: id(number), sealed: SealedSecret(bytes: [1], key: "1"), expiresAt: later)
     }
 
-    private static func phone(_ number: Int, of user: Int) -> NewDevice {
+    static func phone(_ number: Int, of user: Int) -> NewDevice {
         NewDevice(
             id: id(number), user: id(user), name: nil, platform: .ios, environment: .production, pushToken: "t",
             publicKey: nil, thumbprint: key(number), revocation: nil, binding: nil, approval: nil, at: now)

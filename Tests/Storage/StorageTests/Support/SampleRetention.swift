@@ -15,6 +15,7 @@ extension Sample {
             oldEndpoint(entry: other, expiresAt: old), oldActivation(digest: digest, user: id, at: old, operation: id),
             oldCode(factor: id, at: old),
             oldNotice(notice: id, user: id, at: old, operation: id),
+            oldRecovery(recovery: id, user: id, link: digest, at: old, operation: id),
             oldSecret(operation: id, expiresAt: old), oldCertificate(device: id, at: old),
             oldChallenge(challenge: id, website: id, user: id, context: .blob([]), nonce: id, at: old, operation: id),
             oldChange(operation: id, at: old),
@@ -40,6 +41,11 @@ private let oldCode = Statement("INSERT INTO sent_code VALUES (:factor, 0, NULL,
 private let oldNotice = Statement(
     "INSERT INTO notice VALUES (:notice, :user, 'website', 'Title', 'Text', :at, NULL, :operation, NULL)")
 private let oldCertificate = Statement("INSERT INTO certificate VALUES ('old', :device, :at, :at, NULL, 0)")
+private let oldRecovery = Statement(
+    """
+    INSERT INTO recovery (id, user_id, factor, state, link, address, started_by, created_at, expires_at, operation)
+    VALUES (:recovery, :user, 'totp', 'cancelled', :link, 'a@example.com', 'website', :at, :at, :operation)
+    """)
 private let oldSecret = Statement("INSERT INTO operation_secret VALUES (:operation, x'00', '1', :expiresAt)")
 private let oldChallenge = Statement(
     """

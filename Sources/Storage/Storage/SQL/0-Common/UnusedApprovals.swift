@@ -14,6 +14,7 @@ enum UnusedApprovals {
             dropActivations(user: .id(user), operation: operation),
             dropWaitingFactors(user: .id(user), operation: operation),
             useAll(operation: operation, user: .id(user)),
+            Recoveries.ended(of: user, by: operation),
         ]
     }
 

@@ -9,6 +9,7 @@ extension Store: ActivateStore {
         var writes = [markUser(operation: .id(operation), user: .id(activation.user), website: .id(website))]
         writes += OperationSecrets.onlyOnce(activation.user, as: operation)
         writes += activation.limits(operation)
+        writes += Recoveries.required(activation.recovery, of: activation.user, .push, as: operation)
         if let approved = activation.approvedBy {
             writes += Approvals.required(approved, of: activation.user, as: operation)
         }
@@ -102,7 +103,7 @@ extension NewActivation {
     /// comes first, because other changes of the user wait for it.
     fileprivate var rows: [SignedRows] {
         [.user(user).signed] + (approvedBy.map { [.challenge($0.challenge).signed] } ?? [])
-            + writtenRows
+            + (recovery.map { [.recovery($0.recovery)] } ?? []) + writtenRows
     }
 
     /// The rows that `insertions` writes. A mailed code makes the earlier ones void.

@@ -40,7 +40,7 @@ enum ActivationMails {
 
     /// A statement that deletes the secrets of the user's mails. It must precede the deletion of
     /// their outbox entries.
-    static func secretsDropped(_ condition: String = "", when isChanging: String) -> String {
+    private static func secretsDropped(_ condition: String, when isChanging: String) -> String {
         """
         DELETE /*M! s */ FROM operation_secret
         /*M! AS s JOIN outbox o ON o.id = s.operation WHERE */

@@ -31,12 +31,12 @@ extension Store {
                 user: .id(user), operation: .id(operation), factor: .id(factor.id), counter: .integer(code),
                 now: .timestamp(now)),
             TakenAddresses.unmark(factor.kind, factor.address, user: user, as: operation),
-            TakenAddresses.take(factor.kind, factor.address, user: user, as: operation),
+            TakenAddresses.take(factor.kind, factor.address, user: user, at: now, as: operation),
             TakenAddresses.unmarkUntaken(factor.kind, factor.address, user: user, as: operation),
         ]
         let change = Change(
             "confirm", operation,
-            rows: Factors.rows(confirming: factor, of: user, at: now) + [.sentCode(of: factor.id, code)],
+            rows: Factors.rows(confirming: factor, of: user, at: now, as: operation) + [.sentCode(of: factor.id, code)],
             Factors.confirmed(
                 factor, of: user, failures: failures, counter: factor.counter, hasWord: isVouchedFor, guards: guards,
                 at: now,

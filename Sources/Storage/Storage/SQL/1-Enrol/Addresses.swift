@@ -22,7 +22,7 @@ extension Store: AddressStore {
         if let approved = writing.addresses.first?.approvedBy {
             writes += Approvals.required(approved, of: writing.user, as: operation)
         }
-        writes.append(writing.change.written(to: writing.user, as: operation))
+        writes.append(writing.change.written(to: writing.user, at: writing.at, as: operation))
         for factor in writing.addresses {
             writes.append(
                 voidSent(now: .timestamp(factor.at), factor: .id(factor.id), user: user, operation: .id(operation)))
@@ -102,11 +102,15 @@ extension UserChange {
     fileprivate var removed: [Factor] { Address.kinds.filter { addresses[$0] == .some(nil) } }
 
     /// Writes the names, and removes the addresses, of a user whose row this operation has marked.
-    fileprivate func written(to user: UserID, as operation: Operation) -> BoundStatement {
+    fileprivate func written(
+        to user: UserID, at now: Timestamp, as operation: Operation
+    ) -> BoundStatement {
         changeUser(
             setsName: .bool(displayName != nil), displayName: .text(displayName ?? nil),
             setsLanguage: .bool(language != nil), language: .text(language ?? nil),
-            removesMail: .bool(removed.contains(.mail)), removesPhone: .bool(removed.contains(.sms)),
+            changesMail: .bool(removed.contains(.mail)), address: .null,
+            changedSince: .timestamp(now - RecoveryLife.addressAge), now: .timestamp(now),
+            removesPhone: .bool(removed.contains(.sms)),
             user: .id(user), operation: .id(operation))
     }
 }
@@ -115,6 +119,6 @@ private let changeUser = Statement(
     """
     UPDATE user SET display_name = CASE :setsName WHEN 1 THEN :displayName ELSE display_name END,
     language = CASE :setsLanguage WHEN 1 THEN :language ELSE language END,
-    email = CASE :removesMail WHEN 1 THEN NULL ELSE email END,
+    \(TakenAddresses.formerMail), email = CASE :changesMail WHEN 1 THEN :address ELSE email END,
     phone = CASE :removesPhone WHEN 1 THEN NULL ELSE phone END WHERE id = :user AND operation = :operation
     """)

@@ -88,11 +88,16 @@ extension Store {
             AttestationRows.dropOrphans(of: device.user),
             OperationSecrets.stored(secret, of: device.id, revocation: device.revocation, as: operation),
         ]
+        var rows: [SignedRows] = [.user(device.user).signed, .activation(digest).signed, .device(device.id).signed]
+        rows += [.attestation(of: device.id).lenient]
+        rows += AccountEventRows.rows(.deviceBound, as: operation)
+        var bound = BoundPhone.steps(device.id, of: device.user, at: device.at, as: operation)
+        if device.replacesOthers {
+            rows += Recoveries.rows(replacingPhonesOf: device.user, at: device.at, as: operation)
+            bound += Recoveries.phonesReplaced(by: device.id, of: device.user, at: device.at, as: operation)
+        }
         let change = Change(
-            "bind", operation,
-            rows: [.user(device.user).signed, .activation(digest).signed, .device(device.id).signed]
-                + [.attestation(of: device.id).lenient] + AccountEventRows.rows(.deviceBound, as: operation),
-            writes + BoundPhone.steps(device.id, of: device.user, at: device.at, as: operation),
+            "bind", operation, rows: rows, writes + bound,
             reads: [
                 isFull(digest: .blob(digest), user: user, now: now, device: id, slots: .integer(Int64(slots)))
             ])
@@ -124,7 +129,8 @@ private let dropFailed = Statement(
 
 /// Uses the activation if all conditions of a binding hold. While a user is locked or frozen, only
 /// an activation by an operator is accepted; while a user is disabled, none is. A further phone
-/// needs an approval or waits for one. A key belongs to one phone, which must be neither suspended
+/// needs an approval or waits for one. A phone that replaces all others needs no free slot, but its
+/// recovery must not have been cancelled. A key belongs to one phone, which must be neither suspended
 /// nor unbound.
 private let useActivation = Statement(
     """
@@ -132,12 +138,14 @@ private let useActivation = Statement(
     WHERE digest = :digest AND user_id = :user AND used_at IS NULL AND expires_at > :now AND EXISTS
     (SELECT 1 FROM user u WHERE u.id = activation.user_id AND u.operation = :operation
     AND (u.state = 'active' OR activation.approval = 'operator' AND u.state <> 'disabled')
+    AND (activation.approval <> 'recovery' OR activation.approval IS NULL OR EXISTS (SELECT 1 FROM recovery r
+    WHERE r.user_id = u.id AND r.factor = 'push' AND r.state = 'proved' AND r.expires_at > :now))
     AND (:isWaiting = 1 OR u.proved_at IS NULL OR activation.approval IS NOT NULL
     OR EXISTS (SELECT 1 FROM device d WHERE d.id = :device AND d.state = 'active')))
     AND NOT EXISTS
     (SELECT 1 FROM device d
     WHERE d.thumbprint = :thumbprint AND (d.id <> :device OR d.state IN ('suspended', 'revoked')))
-    AND \(heldSlots) < :slots
+    AND (activation.approval = 'recovery' OR \(heldSlots) < :slots)
     """)
 
 /// Counts the other phones that hold a slot. A phone whose approval failed holds none.

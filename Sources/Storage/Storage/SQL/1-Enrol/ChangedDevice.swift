@@ -101,17 +101,25 @@ extension Phones {
     /// Deletes the phone's pushes, and ends all approvals and waiting phones that it may have
     /// approved. Somebody who had the phone must not keep access with another one.
     private static func farewell(_ change: DeviceChange, as operation: Operation) -> [BoundStatement] {
-        let (user, now) = (SQLValue.id(change.user), SQLValue.timestamp(change.at))
-        return [
-            dropPushes(user: user, device: .id(change.device), operation: .id(operation)),
-            Steps.giveUpPushes(to: change.user, at: change.at, by: operation),
-            CascadeSteps.makeDue(of: change.user, at: change.at, by: operation),
-            endApprovals(now: now, operation: .id(operation), user: user),
-            Steps.skip(of: change.user, at: change.at, by: operation),
-            dropEntriesOfApprovals(user: user, operation: .id(operation)),
-            LoginDecidedRows.insertLoginDecided(of: change.user, at: change.at, as: operation),
-            Locks.auditEnded(change.user, .cancelled, at: change.at, as: operation),
-        ] + UnusedApprovals.ended(of: change.user, but: change.device, by: .id(operation))
+        [
+            dropPushes(user: .id(change.user), device: .id(change.device), operation: .id(operation))
+        ] + approvalsEnded(of: change.user, but: change.device, at: change.at, as: operation)
+    }
+
+    /// Gives up pushes that nobody gets any more, and ends all approvals and what they approved. It
+    /// is part of a change that `operation` has put into the audit.
+    static func approvalsEnded(
+        of user: UserID, but device: DeviceID, at now: Timestamp, as operation: Operation
+    ) -> [BoundStatement] {
+        [
+            Steps.giveUpPushes(to: user, at: now, by: operation),
+            CascadeSteps.makeDue(of: user, at: now, by: operation),
+            endApprovals(now: .timestamp(now), operation: .id(operation), user: .id(user)),
+            Steps.skip(of: user, at: now, by: operation),
+            dropEntriesOfApprovals(user: .id(user), operation: .id(operation)),
+            LoginDecidedRows.insertLoginDecided(of: user, at: now, as: operation),
+            Locks.auditEnded(user, .cancelled, at: now, as: operation),
+        ] + UnusedApprovals.ended(of: user, but: device, by: .id(operation))
     }
 
     private static let dropPushes = Statement(

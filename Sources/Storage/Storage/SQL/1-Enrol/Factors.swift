@@ -30,6 +30,7 @@ extension Store {
                 kind: .word(factor.kind)),
         ]
         writes += OperationSecrets.onlyOnce(factor.user, as: operation)
+        writes += Recoveries.required(factor.recovery, of: factor.user, factor.kind, as: operation)
         if let approved = factor.approvedBy {
             writes += Approvals.required(approved, of: factor.user, as: operation)
         }
@@ -38,10 +39,14 @@ extension Store {
         writes += Factors.codeUseRecorded(
             factor, factor.state == .active ? "factor.bound" : "factor.waiting", as: operation)
         writes += OperationSecrets.stored(enrolling.secret, as: operation)
+        if factor.state == .active {
+            writes += Recoveries.finished(factor.recovery, of: factor.user, at: factor.at, as: operation)
+        }
         let approval = factor.approvedBy.map { [SignedRows.challenge($0.challenge).signed] } ?? []
         let change = Change(
             "enrol", operation,
-            rows: [.user(factor.user).signed] + approval + Factors.rows(factor) + RecoveryRows.rows(enrolling), writes,
+            rows: [.user(factor.user).signed] + approval + Factors.rows(factor) + RecoveryRows.rows(enrolling)
+                + Recoveries.rows(factor.recovery, as: operation), writes,
             reads: [
                 OperationSecrets.read(operation.id),
                 whyNot(kind: .word(factor.kind), user: .id(factor.user), website: .id(website)),
@@ -79,7 +84,8 @@ extension Store {
     ) async throws(StoreFailure) -> CodeUseOutcome {
         let writes = Factors.confirmed(
             factor, of: user, failures: failures, counter: counter, hasWord: isVouchedFor, at: now, as: operation)
-        let change = Change("confirm", operation, rows: Factors.rows(confirming: factor, of: user, at: now), writes)
+        let rows = Factors.rows(confirming: factor, of: user, at: now, as: operation)
+        let change = Change("confirm", operation, rows: rows, writes)
         return try await run(Query(change: change) { rows in rows.happened ? .done : .changed })
     }
 
@@ -87,14 +93,27 @@ extension Store {
         _ factor: CodeFactor, of user: UserID, failures: Int, counter: Int64, at now: Timestamp,
         as operation: Operation
     ) async throws(StoreFailure) -> CodeUseOutcome {
+        try await move(factor, of: user, failures: failures, to: counter, "factor.resynced", at: now, as: operation)
+    }
+
+    public func use(
+        _ factor: CodeFactor, of user: UserID, failures: Int, step: Int64, at now: Timestamp, as operation: Operation
+    ) async throws(StoreFailure) -> CodeUseOutcome {
+        try await move(factor, of: user, failures: failures, to: step, "factor.used", at: now, as: operation)
+    }
+
+    private func move(
+        _ factor: CodeFactor, of user: UserID, failures: Int, to counter: Int64, _ event: String, at now: Timestamp,
+        as operation: Operation
+    ) async throws(StoreFailure) -> CodeUseOutcome {
         let change = Change(
-            "resync", operation, rows: [.user(user).signed, .factor(factor.id).signed],
+            "code", operation, rows: [.user(user).signed, .factor(factor.id).signed],
             [
                 Locks.hold(user: .id(user)),
                 moveCounter(
                     next: .integer(counter), operation: .id(operation), factor: .id(factor.id),
                     counter: .integer(factor.counter), user: .id(user), failures: .integer(Int64(failures))),
-                Factors.audit(factor.id, "factor.resynced", at: now, as: operation),
+                Factors.audit(factor.id, event, at: now, as: operation),
             ] + CodeFailures.forget(factor.id, of: user, as: operation))
         return try await run(Query(change: change) { rows in rows.happened ? .done : .changed })
     }

@@ -74,10 +74,17 @@ private let endedWith = Statement(
 /// it.
 private let belongings = [
     forgetSecrets, forgetEntries, forgetNews, forgetSteps, forgetChallenges, forgetDevices, forgetAttestations,
-    forgetActivations, forgetSentCodes, forgetFactors, forgetRecoveryCodes, forgetNotices,
+    forgetActivations, forgetSentCodes, forgetFactors, forgetRecoveryCodes, forgetNotices, forgetRecoveries,
 ]
 
-private let forgetSecrets = Statement(ActivationMails.secretsDropped(when: Guards.audited))
+/// Mails alone have secrets.
+private let forgetSecrets = Statement(
+    """
+    DELETE /*M! s */ FROM operation_secret
+    /*M! AS s JOIN outbox o ON o.id = s.operation WHERE o.user_id = :user AND o.kind = 'mail' */
+    /*S! WHERE operation IN (SELECT o.id FROM outbox o WHERE o.user_id = :user AND o.kind = 'mail') */
+    AND \(Guards.audited)
+    """)
 private let forgetEntries = Statement(
     """
     DELETE /*M! o */ FROM outbox
@@ -107,4 +114,5 @@ private let forgetSentCodes = Statement(
 private let forgetFactors = Statement("DELETE FROM factor WHERE user_id = :user AND \(Guards.audited)")
 private let forgetRecoveryCodes = Statement("DELETE FROM recovery_code WHERE user_id = :user AND \(Guards.audited)")
 private let forgetNotices = Statement("DELETE FROM notice WHERE user_id = :user AND \(Guards.audited)")
+private let forgetRecoveries = Statement("DELETE FROM recovery WHERE user_id = :user AND \(Guards.audited)")
 private let forgetUser = Statement("DELETE FROM user WHERE id = :user AND \(Guards.audited)")

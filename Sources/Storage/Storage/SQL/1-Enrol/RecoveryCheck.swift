@@ -28,7 +28,9 @@ extension Store {
             at: now, as: operation)
         let change = Change(
             "confirm", operation,
-            rows: Factors.rows(confirming: factor, of: user, at: now) + [.recoveryCode(digest, of: user)],
+            rows: Factors.rows(confirming: factor, of: user, at: now, as: operation) + [
+                .recoveryCode(digest, of: user)
+            ],
             writes + [RecoveryRows.orphansDropped(user, as: operation)])
         return try await run(Query(change: change) { rows in rows.happened ? .done : .changed })
     }

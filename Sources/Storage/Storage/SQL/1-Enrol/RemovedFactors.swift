@@ -113,6 +113,7 @@ extension Factors {
                 now: .timestamp(now), user: .id(user), kind: .word(kind), operation: .id(operation)),
             dropEntries(user: .id(user), kind: .word(kind), operation: .id(operation)),
         ] + (kind == .mail ? ActivationMails.voidedAtFormerAddress(user, at: now, as: operation) : [])
+            + (kind == .mail ? [Recoveries.ended(of: user, by: .id(operation))] : [])
             + leftBehind(kind, of: user, at: now, as: operation)
     }
 

@@ -1,5 +1,6 @@
 import Domain
 import Relay
+import World
 
 /// Statements about addresses that another user of the website may have: in the user's own columns
 /// `email` and `phone`.
@@ -32,13 +33,31 @@ enum TakenAddresses {
 
     /// Gives the address to the user. Another relay may give it to another user at the same time.
     /// In that case the second change finds the address taken.
-    static func take(_ kind: Factor, _ address: String?, user: UserID, as operation: Operation) -> BoundStatement {
-        let take = kind == .mail ? takeMail : takePhone
-        return take(address: .text(address), user: .id(user), operation: .id(operation))
+    static func take(
+        _ kind: Factor, _ address: String?, user: UserID, at now: Timestamp, as operation: Operation
+    ) -> BoundStatement {
+        guard kind == .mail else {
+            return takePhone(address: .text(address), user: .id(user), operation: .id(operation))
+        }
+        return takeMail(
+            changesMail: .bool(true), address: .text(address), changedSince: .timestamp(now - RecoveryLife.addressAge),
+            now: .timestamp(now), user: .id(user), operation: .id(operation))
     }
 
+    /// Keeps the address that the user had before the changes of the last days. A thief who changes
+    /// it twice does not hide the owner's. MariaDB assigns from left to right, so the new address
+    /// must follow, as `:address`.
+    static let formerMail = """
+        former_email = CASE WHEN :changesMail = 0 OR coalesce(email, '') = coalesce(:address, '') THEN former_email
+        WHEN email_changed_at > :changedSince THEN coalesce(former_email, email) ELSE coalesce(email, former_email) END,
+        email_changed_at = CASE WHEN :changesMail = 0 OR coalesce(email, '') = coalesce(:address, '')
+        THEN email_changed_at ELSE :now END
+        """
+
     private static let takeMail = Statement(
-        "UPDATE /*M! IGNORE */ user SET email = :address WHERE id = :user AND operation = :operation")
+        """
+        UPDATE /*M! IGNORE */ user SET \(formerMail), email = :address WHERE id = :user AND operation = :operation
+        """)
     private static let takePhone = Statement(
         "UPDATE /*M! IGNORE */ user SET phone = :address WHERE id = :user AND operation = :operation")
 

@@ -29,7 +29,7 @@ public enum Factors {
                 counter: .integer(counter), now: .timestamp(now), operation: .id(operation), factor: .id(factor.id)),
         ] + CodeFailures.forget(factor.id, of: user, as: operation) + [
             prove(now: .timestamp(now), user: .id(user), operation: .id(operation))
-        ]
+        ] + (factor.kind == .totp ? Recoveries.finished(by: factor.id, of: user, at: now, as: operation) : [])
     }
 
     /// Marks the row of a user with a waiting factor. Without an approval by the website, the user
@@ -70,8 +70,11 @@ public enum Factors {
 
     /// The rows that `confirmed` relies on and writes. The user's row comes first, because other
     /// changes of the user wait for it.
-    static func rows(confirming factor: CodeFactor, of user: UserID, at now: Timestamp) -> [SignedRows] {
+    static func rows(
+        confirming factor: CodeFactor, of user: UserID, at now: Timestamp, as operation: Operation
+    ) -> [SignedRows] {
         [.user(user).signed, .factor(factor.id).signed] + rows(voiding: factor.kind, of: user, at: now)
+            + (factor.kind == .totp ? Recoveries.rows(finishedBy: factor.id, as: operation) : [])
     }
 
     /// Writes the factor's row for a user whose row this operation has marked. It replaces the
@@ -85,7 +88,8 @@ public enum Factors {
                 factor: .id(factor.id), secret: .blob(factor.sealed?.bytes), key: .text(factor.sealed?.key),
                 algorithm: .word(factor.algorithm), digits: .integer(Int64(factor.digits)),
                 period: .integer(factor.period.map { Int64($0) }), counter: .integer(factor.counter),
-                address: .text(factor.address), challenge: .id(factor.approvedBy?.challenge),
+                address: .text(factor.address),
+                challenge: factor.recovery.map { .id($0.recovery) } ?? .id(factor.approvedBy?.challenge),
                 now: .timestamp(factor.at), confirmedAt: factor.state == .active ? .timestamp(factor.at) : .null,
                 operation: .id(operation), kind: .word(factor.kind), state: .word(factor.state),
                 user: .id(factor.user))

@@ -16,7 +16,7 @@ private enum Messages {
     static func rows(_ entry: OutboxEntryID) -> [SignedRows] {
         [
             .entry(entry), .user(of: entry), .website(of: entry), .challenge(of: entry), .factor(of: entry),
-            .address(of: entry),
+            .address(of: entry), .recoveries(of: entry),
         ]
     }
 }
@@ -29,7 +29,8 @@ private let messageOfEntry = Statement(
     u.display_name AS user_name, coalesce(o.language, u.language) AS language, o.event, d.name AS device_name, c.context,
     coalesce(o.address, m.address, CASE o.kind WHEN 'mail' THEN u.email END) AS address,
     o.created_at, o.expires_at, o.attempts, o.reason, o.ambiguous_at, o.counter, u.token, w.name AS website_key,
-    s.sealed AS activation_secret, \(CodeFactors.columns),
+    s.sealed AS activation_secret, w.policy AS website_policy, (SELECT r.ready_at FROM recovery r
+    WHERE r.user_id = o.user_id AND r.state = 'proved' ORDER BY r.proved_at DESC LIMIT 1) AS ready_at, \(CodeFactors.columns),
     (SELECT min(n.due_at) FROM outbox n WHERE n.challenge_id = o.challenge_id AND n.kind = 'next') AS deadline
     FROM outbox o JOIN user u ON u.id = o.user_id JOIN website w ON w.id = u.website_id
     LEFT JOIN challenge c ON c.id = o.challenge_id LEFT JOIN device d ON d.id = o.device_id
@@ -46,6 +47,10 @@ extension Row {
         let lacksFactor = try isNull("factor_id")
         if try optionalText("event") == ActivationMail.event {
             content = try activation()
+        } else if let event = try optionalText("event"),
+            [RecoveryMail.link, AccountEvent.recoveryWaiting.rawValue].contains(event)
+        {
+            content = try recovery(event)
         } else if let announcement: AccountEvent = try optionalWord("event") {
             content = .announcement(announcement, device: try optionalText("device_name"))
         } else if let counter, !lacksFactor {
@@ -65,6 +70,13 @@ extension Row {
 }
 
 extension Row {
+    fileprivate func recovery(_ event: String) throws(StoreFailure) -> MessageRow.Content {
+        guard let sealed = try optionalBlob("activation_secret") else { return .nothing }
+        return .recovery(
+            event: event, policy: try text("website_policy"), sealed: sealed,
+            readyAt: try optionalTimestamp("ready_at"))
+    }
+
     fileprivate func activation() throws(StoreFailure) -> MessageRow.Content {
         guard let sealed = try optionalBlob("activation_secret") else { return .nothing }
         return .activation(try id("token"), website: try text("website_key"), sealed: sealed)

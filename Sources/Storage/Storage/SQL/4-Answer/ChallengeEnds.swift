@@ -11,11 +11,15 @@ extension Store {
         let script = CloseScript(closing: closing, operation: operation)
         // The effects include the `login.decided` entries of all the user's challenges, also of
         // this one.
-        let rows = closing.rows + (effects?.rows ?? [LoginDecidedRows.row(closing.challenge, as: operation)])
+        let rows =
+            closing.rows + Recoveries.rows(answeredBy: closing, as: operation)
+            + (effects?.rows ?? [LoginDecidedRows.row(closing.challenge, as: operation)])
         let change = Change(
             "close", operation, rows: rows,
             script.lockUser + script.endChallenge + script.endSteps + script.useCode + script.updatePhone
-                + script.useAssertion + script.notify + (effects?.after ?? []), reads: effects?.reads ?? [])
+                + script.useAssertion + script.notify + Recoveries.answered(closing, as: operation)
+                + (effects?.after ?? []),
+            reads: effects?.reads ?? [])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 guard rows.happened else { return nil }

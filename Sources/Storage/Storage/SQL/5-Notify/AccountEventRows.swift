@@ -19,16 +19,28 @@ enum AccountEventRows {
         after event: String? = nil, at now: Timestamp, as operation: Operation, noted: OperationID? = nil
     ) -> [BoundStatement] {
         let audited = SQLValue.id(noted ?? operation.id)
-        return [
+        return webhook(
+            announcement, user: user, device: device, challenge: challenge, after: event, at: now, as: operation,
+            noted: noted) + [
+                notifyUser(
+                    entry: .id(id(of: announcement, "mail", operation)), event: .word(announcement),
+                    device: .id(device), now: .timestamp(now), expiresAt: .timestamp(now + life), user: .id(user),
+                    operation: audited, auditEvent: .text(event),
+                    language: .text(operation.languages.message(stored: nil)))
+            ]
+    }
+
+    /// Writes the entry for the website alone.
+    static func webhook(
+        _ announcement: AccountEvent, user: UserID, device: DeviceID? = nil, challenge: ChallengeID? = nil,
+        after event: String? = nil, at now: Timestamp, as operation: Operation, noted: OperationID? = nil
+    ) -> [BoundStatement] {
+        [
             notifyWebsite(
                 entry: .id(id(of: announcement, "webhook", operation)), event: .word(announcement),
                 device: .id(device), now: .timestamp(now), expiresAt: .timestamp(now + WebhookRows.life),
-                challenge: .id(challenge), user: .id(user), operation: audited, auditEvent: .text(event)),
-            notifyUser(
-                entry: .id(id(of: announcement, "mail", operation)), event: .word(announcement),
-                device: .id(device), now: .timestamp(now), expiresAt: .timestamp(now + life), user: .id(user),
-                operation: audited, auditEvent: .text(event),
-                language: .text(operation.languages.message(stored: nil))),
+                challenge: .id(challenge), user: .id(user), operation: .id(noted ?? operation.id),
+                auditEvent: .text(event))
         ]
     }
 

@@ -87,7 +87,7 @@ extension DirectoryWrites {
             unmarkTaken(
                 user: user, operation: own, username: .text(update.record.username),
                 email: .text(update.record.email), phone: .text(update.record.phone)),
-            update.write(source: source, as: operation),
+            update.write(source: source, at: now, as: operation),
             unmarkUnwritten(
                 user: user, operation: own, username: .text(update.record.username), setsMail: update.setsMail,
                 email: .text(update.record.email), setsPhone: update.setsPhone, phone: .text(update.record.phone)),
@@ -114,9 +114,10 @@ extension DirectoryUpdate {
     fileprivate var setsMail: SQLValue { .bool(mapping.email != nil) }
     fileprivate var setsPhone: SQLValue { .bool(mapping.phone != nil) }
 
-    fileprivate func write(source: String, as operation: Operation) -> BoundStatement {
+    fileprivate func write(source: String, at now: Timestamp, as operation: Operation) -> BoundStatement {
         writeUser(
-            username: .text(record.username), setsMail: setsMail, email: .text(record.email), setsPhone: setsPhone,
+            username: .text(record.username), changesMail: setsMail, address: .text(record.email),
+            changedSince: .timestamp(now - RecoveryLife.addressAge), now: .timestamp(now), setsPhone: setsPhone,
             phone: .text(record.phone), setsName: .bool(mapping.displayName != nil),
             displayName: .text(record.displayName), setsLanguage: .bool(mapping.language != nil),
             language: .text(record.language), policy: .text(record.policy), source: .text(source), id: .text(record.id),
@@ -150,7 +151,8 @@ private let otherUser = "EXISTS (SELECT 1 FROM user o WHERE o.website_id = user.
 /// the prior state is removed after it was used.
 private let writeUser = Statement(
     """
-    UPDATE /*M! IGNORE */ user SET username = :username, email = CASE :setsMail WHEN 1 THEN :email ELSE email END,
+    UPDATE /*M! IGNORE */ user SET username = :username, \(TakenAddresses.formerMail),
+    email = CASE :changesMail WHEN 1 THEN :address ELSE email END,
     phone = CASE :setsPhone WHEN 1 THEN :phone ELSE phone END,
     display_name = CASE :setsName WHEN 1 THEN :displayName ELSE display_name END,
     language = CASE :setsLanguage WHEN 1 THEN :language ELSE language END,

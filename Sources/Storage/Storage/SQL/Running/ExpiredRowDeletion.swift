@@ -21,6 +21,7 @@ enum ExpiredRowDeletion {
         case .codes: return [dropCodes(before: before, relay: relay, limit: count)]
         case .certificates: return [dropCertificates(before: before, relay: relay, limit: count)]
         case .notices: return [dropNotices(before: before, relay: relay, limit: count)]
+        case .recoveries: return [dropRecoveries(before: before, relay: relay, limit: count)]
         case .dead, .webhooks:
             return groups(found.ids).map { dropEntries.bound(["before": before, "relay": relay], lists: ["id": $0]) }
         case .challenges:
@@ -50,6 +51,8 @@ enum ExpiredRowDeletion {
         dropFirst("certificate", "expires_at < :before", by: "expires_at"))
 
     private static let dropNotices = Statement(dropFirst("notice", "created_at < :before", by: "created_at"))
+
+    private static let dropRecoveries = Statement(dropFirst("recovery", "expires_at < :before", by: "expires_at"))
 
     /// Makes the text of a statement that deletes the first rows of a table in the order of an
     /// index.

@@ -44,7 +44,7 @@ enum ExpiredRowSearch {
             found.isLast = rows[0].count < expired.limit
             found.count = rows[0].count
             switch expired.kind {
-            case .answers, .secrets, .smsUsage, .codes, .activations, .notices, .certificates: break
+            case .answers, .secrets, .smsUsage, .codes, .activations, .notices, .certificates, .recoveries: break
             case .dead, .webhooks:
                 for row in rows[0] { found.ids.append(try row.value("id")) }
             case .challenges:
@@ -83,6 +83,7 @@ enum ExpiredRowSearch {
         case .codes: findCodes(before: before, limit: limit)
         case .certificates: findCertificates(before: before, limit: limit)
         case .notices: findNotices(before: before, limit: limit)
+        case .recoveries: findRecoveries(before: before, limit: limit)
         case .challenges:
             findChallenges(
                 mark: .timestamp(Timestamp(milliseconds: expired.mark)), before: before, limit: limit)
@@ -114,6 +115,8 @@ enum ExpiredRowSearch {
     private static let findCertificates = Statement("SELECT 1 FROM certificate WHERE expires_at < :before LIMIT :limit")
 
     private static let findNotices = Statement("SELECT 1 FROM notice WHERE created_at < :before LIMIT :limit")
+
+    private static let findRecoveries = Statement("SELECT 1 FROM recovery WHERE expires_at < :before LIMIT :limit")
 
     private static let findCodes = Statement("SELECT 1 FROM sent_code WHERE \(oldCodes) LIMIT :limit")
 

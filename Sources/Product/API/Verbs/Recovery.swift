@@ -1,0 +1,204 @@
+import Domain
+import JSON
+import Relay
+import World
+
+/// Enrol: the way back from a lost factor.
+enum Recovery {
+    typealias P = Parameters
+
+    private static let members =
+        "recovery, username, factor, state, ready_at?, expires_at, proof?, proofs, challenge?, number?"
+    private static let listed = (
+        200, "recoveries: [{recovery, factor, state, started_by, created_at, ready_at?, expires_at}]"
+    )
+    private static let unknown = (404, "no open recovery has this token or handle")
+
+    static let routes = [
+        Route(
+            "POST", "/user/{username}/recovery", "Mails a link to a user who has lost a factor",
+            Form(
+                .website(start), [P.lost.required],
+                answers: [
+                    (202, "expires_at: the same whether there is such a user or not"),
+                    (403, "forbidden: the website has no recovery-url, or the relay no mail server"),
+                ])),
+        Route(
+            "GET", "/user/{username}/recovery", "Returns the open recoveries of a user",
+            Form(.website(ofUser), answers: [listed])),
+        Route(
+            "DELETE", "/user/{username}/recovery/{recovery}", "Cancels a recovery for a user who is logged in",
+            Form(.website(cancelByWebsite), answers: [(204, "the recovery has ended")])),
+        Route(
+            "POST", "/recovery", "Hands in the token of a link, which works once",
+            Form(.website(open), [P.recoveryToken.required], answers: [(201, "handle, \(members)"), unknown])),
+        Route(
+            "POST", "/recovery/state", "Returns the state of a recovery",
+            Form(.website(state), [P.handle.required], answers: [(200, members), unknown])),
+        Route(
+            "POST", "/recovery/proof", "Gives the second proof of a recovery",
+            Form(
+                .website(prove), [P.handle.required, P.approval.optional],
+                answers: [
+                    (200, members), (403, "approval_required: the challenge, and number?, of the proof"),
+                    (403, "forbidden: only an operator can prove it, or the approval is void"),
+                    (403, "codes_locked: the user has no phone that could prove it"),
+                    (409, "the recovery has another state"), unknown,
+                ])),
+        Route(
+            "POST", "/recovery/approval", "Asks the phones once more to end the wait",
+            Form(
+                .website(ask), [P.handle.required],
+                answers: [
+                    (200, members), (403, "forbidden: no phone may decide"), (409, "the recovery has another state"),
+                    unknown,
+                ])),
+        Route(
+            "POST", "/recovery/finish", "Creates the new factor of a recovery that is ready",
+            Form(
+                .website(finish),
+                [
+                    P.handle.required, P.seed.optional, P.counter.optional, P.codeDigits.optional,
+                    P.algorithm.optional, P.period.optional,
+                ],
+                answers: [
+                    (201, "totp: secret, uri, qr, expires_at. hotp: kind, state, created_at, confirmed_at"),
+                    (201, "push: code, uri, qr, expires_at"), (202, "push: sent_to, expires_at"),
+                    (403, "forbidden: the user is locked, frozen or disabled"),
+                    (409, "the recovery is not ready yet, or has ended"), unknown,
+                ])),
+        Route(
+            "POST", "/recovery/cancel", "Hands in the cancelling token of an announcement",
+            Form(
+                .website(cancelByToken), [P.recoveryToken.required],
+                answers: [(204, "the recovery has ended"), unknown])),
+        Route(
+            "GET", "/recovery", "Returns the open recoveries of the phone's user",
+            Form(.phone(ofPhone), answers: [listed])),
+        Route(
+            "DELETE", "/recovery/{recovery}", "Cancels a recovery",
+            Form(.phone(cancelByPhone), answers: [(204, "the recovery has ended")])),
+    ]
+
+    @Sendable private static func start(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
+        let expiresAt = try await call.relay.startRecovery(
+            of: try call.required(P.lost), username: try Enrol.username(call), by: website, as: call.operation)
+        return .answer(APIResponse(202, ["expires_at": .timestamp(expiresAt)]))
+    }
+
+    @Sendable private static func open(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
+        let opened = try await call.relay.openRecovery(
+            token: try call.required(P.recoveryToken), by: website, as: call.operation)
+        var body = opened.state.json
+        body.set("handle", .string(opened.handle))
+        return .secret(body)
+    }
+
+    @Sendable private static func state(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
+        .answer(
+            APIResponse(
+                200, try await call.relay.recoveryState(handle: try call.required(P.handle), of: website).json))
+    }
+
+    @Sendable private static func prove(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
+        let seen = try await call.relay.proveRecovery(
+            handle: try call.required(P.handle), approval: call.approval, by: website, as: call.operation)
+        return .answer(APIResponse(200, seen.json))
+    }
+
+    @Sendable private static func ask(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
+        let seen = try await call.relay.askPhones(
+            handle: try call.required(P.handle), by: website, as: call.operation)
+        return .answer(APIResponse(200, seen.json))
+    }
+
+    @Sendable private static func finish(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
+        let handle = try call.required(P.handle)
+        switch try await call.relay.recoveredFactor(handle: handle, of: website) {
+        case .hotp:
+            guard let text = call[P.seed] else { throw .invalid([.missing("secret")]) }
+            guard let secret = TokenSeed.secret(text) else { throw .broken }
+            let token = try await call.relay.recoverHOTP(
+                handle: handle, seed: TokenSeed(secret: secret, counter: Int64(call[P.counter] ?? 0)),
+                shape: try Factors.shape(call), by: website, as: call.operation)
+            let state = try await call.relay.recoveryState(handle: handle, of: website)
+            let user = try await call.relay.user(named: state.recovery.username, of: website)
+            return .answer(APIResponse(201, token.json(of: user)))
+        case .push:
+            let activation = try await call.relay.recoverPhone(handle: handle, by: website, as: call.operation)
+            let body = try await activation.json(call)
+            return activation.shown == nil ? .answer(APIResponse(202, body)) : .secret(body)
+        default:
+            let setup = try await call.relay.recoverTOTP(
+                handle: handle, shape: try Factors.shape(call), by: website, as: call.operation)
+            return .secret(try await setup.json(call))
+        }
+    }
+
+    @Sendable private static func ofUser(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
+        let rows = try await call.relay.recoveries(username: try Enrol.username(call), of: website)
+        return .answer(list(rows, call))
+    }
+
+    @Sendable private static func ofPhone(
+        _ call: VerbCall, _ phone: PhoneCredential
+    ) async throws(Refusal) -> VerbOutcome {
+        .answer(list(try await call.relay.recoveries(for: phone), call))
+    }
+
+    private static func list(_ rows: [RecoveryRow], _ call: VerbCall) -> APIResponse {
+        let now = call.api.time.now()
+        let list = rows.map { row -> JSONValue in
+            var object: JSONObject = [
+                "recovery": .string(row.id.text), "factor": .word(row.factor), "state": .word(row.life.phase(at: now)),
+                "started_by": .word(row.startedBy), "created_at": .timestamp(row.createdAt),
+            ]
+            if let ready = row.life.readyAt { object.set("ready_at", .timestamp(ready)) }
+            object.set("expires_at", .timestamp(row.life.expiresAt))
+            return .object(object)
+        }
+        return APIResponse(200, ["recoveries": .array(list)])
+    }
+
+    @Sendable private static func cancelByWebsite(
+        _ call: VerbCall, _ website: Website
+    ) async throws(Refusal) -> VerbOutcome {
+        try await call.relay.cancelRecovery(try recovery(call), ofUser: try Enrol.username(call), by: website)
+        return .answer(.noContent)
+    }
+
+    @Sendable private static func cancelByToken(
+        _ call: VerbCall, _ website: Website
+    ) async throws(Refusal) -> VerbOutcome {
+        try await call.relay.cancelRecovery(token: try call.required(P.recoveryToken), by: website)
+        return .answer(.noContent)
+    }
+
+    @Sendable private static func cancelByPhone(
+        _ call: VerbCall, _ phone: PhoneCredential
+    ) async throws(Refusal) -> VerbOutcome {
+        try await call.relay.cancelRecovery(try recovery(call), by: phone)
+        return .answer(.noContent)
+    }
+
+    private static func recovery(_ call: VerbCall) throws(Refusal) -> RecoveryID {
+        guard let id = RecoveryID(try call.place("recovery")) else { throw .notFound }
+        return id
+    }
+}
+
+extension SeenRecovery {
+    fileprivate var json: JSONObject {
+        var object: JSONObject = [
+            "recovery": .string(recovery.id.text), "username": .string(recovery.username),
+            "factor": .word(recovery.factor), "state": .word(phase),
+        ]
+        if let ready = recovery.life.readyAt { object.set("ready_at", .timestamp(ready)) }
+        object.set("expires_at", .timestamp(recovery.life.expiresAt))
+        if let proof = recovery.proof { object.set("proof", .word(proof)) }
+        object.set("proofs", .array(proofs.map { .word($0) }))
+        if let challenge { object.set("challenge", .string(challenge.text)) }
+        if let number { object.set("number", .string(number)) }
+        return object
+    }
+}

@@ -1,0 +1,138 @@
+import World
+
+/// The id of a recovery, a row of the table `recovery`.
+public typealias RecoveryID = Identifier<IdentifierKind.Recovery>
+
+extension IdentifierKind {
+    public enum Recovery: Sendable {}
+}
+
+/// The stored state of a recovery. The raw values are in the database.
+public enum RecoveryState: String, Sendable, CaseIterable {
+    /// The relay mails the link.
+    case sent
+    /// The website handed the link in; a second proof is missing.
+    case opened
+    /// The second proof was given. The change is possible from `readyAt` on.
+    case proved
+    /// The lost factor was replaced.
+    case done
+    case cancelled
+}
+
+/// The state of a recovery as others see it, which also depends on the time. The raw values are on
+/// the wire.
+public enum RecoveryPhase: String, Sendable, CaseIterable {
+    case sent, opened, waiting, ready, done, cancelled, expired
+}
+
+/// The second proof of a recovery, beside the link to the mailbox.
+public enum RecoveryProof: String, Sendable, CaseIterable {
+    case phone, totp, hotp, sms, recovery, `operator`
+
+    /// The proof that an answer by this factor gives; nil for a mail, which may arrive at the
+    /// mailbox of the link.
+    public init?(_ factor: Factor) {
+        switch factor {
+        case .push, .pull: self = .phone
+        case .totp: self = .totp
+        case .hotp: self = .hotp
+        case .sms: self = .sms
+        case .recovery: self = .recovery
+        case .mail: return nil
+        }
+    }
+}
+
+/// The life of a recovery: a user's way back from a lost factor.
+///
+/// `sent` → `opened` → `proved` → `done`. Each state but the last may end as `cancelled`, and ends
+/// by itself at `expiresAt`. Every step is a function of the stored values and the time, so relays
+/// need no timer: a recovery that waits is ready as soon as its time has come.
+///
+/// A recovery that a new link continues keeps the time of its change, and needs its proof again.
+/// Otherwise a thief of the mailbox could wait until the owner has proved it.
+public struct RecoveryLife: Sendable, Equatable {
+    /// The lifetime of a link.
+    public static let linkLife = Duration.seconds(900)
+    /// The time for the second proof.
+    public static let proofLife = Duration.seconds(3600)
+    /// The time for the change, once it is possible.
+    public static let changeLife = Duration.seconds(7 * 86_400)
+    /// The age from which an address can give the second proof. A former address is told for as
+    /// long.
+    public static let addressAge = Duration.seconds(7 * 86_400)
+
+    /// A step that is not possible in this state.
+    public struct Impossible: Error, Equatable {
+        public let phase: RecoveryPhase
+    }
+
+    public let state: RecoveryState
+    /// The time from which the change is possible; nil until the second proof.
+    public let readyAt: Timestamp?
+    public let expiresAt: Timestamp
+
+    public init(state: RecoveryState, readyAt: Timestamp?, expiresAt: Timestamp) {
+        self.state = state
+        self.readyAt = readyAt
+        self.expiresAt = expiresAt
+    }
+
+    /// A recovery whose link is mailed now.
+    public static func begun(at now: Timestamp) -> RecoveryLife {
+        RecoveryLife(state: .sent, readyAt: nil, expiresAt: now + linkLife)
+    }
+
+    public func phase(at now: Timestamp) -> RecoveryPhase {
+        switch state {
+        case .done: return .done
+        case .cancelled: return .cancelled
+        case .sent, .opened, .proved: break
+        }
+        guard now < expiresAt else { return .expired }
+        switch state {
+        case .sent: return .sent
+        case .proved: return readyAt.map { now >= $0 } == true ? .ready : .waiting
+        default: return .opened
+        }
+    }
+
+    public func isOpen(at now: Timestamp) -> Bool {
+        switch phase(at: now) {
+        case .sent, .opened, .waiting, .ready: true
+        case .done, .cancelled, .expired: false
+        }
+    }
+
+    /// The life after the link was handed in.
+    ///
+    /// - Parameter earlier: the open recovery of the same factor that this one continues.
+    public func opened(at now: Timestamp, continuing earlier: RecoveryLife?) throws(Impossible) -> RecoveryLife {
+        try require([.sent], at: now)
+        let continued = earlier.flatMap { $0.isOpen(at: now) && $0.readyAt != nil ? $0 : nil }
+        return RecoveryLife(
+            state: .opened, readyAt: continued?.readyAt,
+            expiresAt: max(now + Self.proofLife, continued?.expiresAt ?? now))
+    }
+
+    /// The life after the second proof.
+    ///
+    /// - Parameter wait: the time until the change; a phone's proof needs none.
+    public func proved(by proof: RecoveryProof, wait: Duration, at now: Timestamp) throws(Impossible) -> RecoveryLife {
+        try require([.opened], at: now)
+        let planned = readyAt ?? now + wait
+        let ready = proof == .phone ? min(planned, now) : planned
+        return RecoveryLife(
+            state: .proved, readyAt: ready,
+            expiresAt: readyAt == nil ? max(ready, now) + Self.changeLife : max(expiresAt, now + Self.proofLife))
+    }
+
+    /// Throws unless the change is possible now.
+    public func requireReady(at now: Timestamp) throws(Impossible) { try require([.ready], at: now) }
+
+    private func require(_ phases: [RecoveryPhase], at now: Timestamp) throws(Impossible) {
+        let phase = phase(at: now)
+        guard phases.contains(phase) else { throw Impossible(phase: phase) }
+    }
+}

@@ -1,0 +1,219 @@
+import Domain
+import Relay
+import World
+
+// MARK: Ends
+
+extension Recoveries {
+    /// Cancels a recovery, with the factor or activation that it has created so far.
+    public static func cancel(_ cancelling: RecoveryCancelling, as operation: Operation) -> Query<Bool> {
+        let (user, own) = (SQLValue.id(cancelling.user), SQLValue.id(operation))
+        let change = Change(
+            "cancel recovery", operation, rows: rowsOfEnd(as: operation),
+            [
+                Locks.hold(user: user),
+                cancel(
+                    author: .word(cancelling.by), operation: own, recovery: .id(cancelling.recovery), user: user,
+                    now: .timestamp(cancelling.at)),
+                auditRecovery(
+                    operation: own, now: .timestamp(cancelling.at), event: .word(AccountEvent.recoveryCancelled),
+                    outcome: .null, note: .word(cancelling.by), recovery: .id(cancelling.recovery), own: own),
+            ] + cancelled(of: cancelling.user, at: cancelling.at, own: operation.id, as: operation))
+        return Query(change: change) { rows in rows.happened }
+    }
+
+    private static let cancel = Statement(
+        """
+        UPDATE recovery SET state = 'cancelled', stopped_by = :author, operation = :operation
+        WHERE id = :recovery AND user_id = :user AND state IN ('sent', 'opened', 'proved') AND expires_at > :now
+        """)
+
+    /// Drops what a cancelled recovery has created, and reports its end. The row of the recovery and
+    /// an audit row have the mark `own`.
+    static func cancelled(
+        of user: UserID, at now: Timestamp, own: OperationID, as operation: Operation
+    ) -> [BoundStatement] {
+        [
+            dropFactor(user: .id(user), own: .id(own)),
+            voidActivations(now: .timestamp(now), user: .id(user), own: .id(own)),
+        ]
+            + AccountEventRows.steps(
+                .recoveryCancelled, user: user, device: nil, at: now, as: operation, noted: own)
+    }
+
+    static func rowsOfEnd(as operation: Operation) -> [SignedRows] {
+        AccountEventRows.rows(.recoveryCancelled, as: operation)
+    }
+
+    private static let dropFactor = Statement(
+        """
+        DELETE FROM factor WHERE user_id = :user AND state = 'waiting' AND approval IN
+        (SELECT r.id FROM recovery r WHERE r.user_id = :user AND r.operation = :own)
+        """)
+
+    private static let voidActivations = Statement(
+        """
+        UPDATE activation SET used_at = :now WHERE user_id = :user AND used_at IS NULL AND approval = 'recovery'
+        AND EXISTS (SELECT 1 FROM recovery r WHERE r.user_id = :user AND r.operation = :own AND r.factor = 'push')
+        """)
+
+    static func ending(_ event: AccountEvent, _ operation: Operation) -> OperationID {
+        operation.identifier("own \(event.rawValue)")
+    }
+
+    /// Cancels what was proved while a factor or address could still be trusted. It is part of a
+    /// change that `operation` has put into the audit. The website sees it in the list of
+    /// recoveries.
+    static func ended(of user: UserID, by operation: SQLValue) -> BoundStatement {
+        endOpen(user: .id(user), operation: operation)
+    }
+
+    private static let endOpen = Statement(
+        """
+        UPDATE recovery SET state = 'cancelled', stopped_by = 'relay'
+        WHERE user_id = :user AND state IN ('sent', 'opened', 'proved') AND \(Guards.audited)
+        """)
+}
+
+// MARK: The change
+
+extension Recoveries {
+    /// Removes the mark of the user's row unless the recovery is ready for this factor.
+    static func required(
+        _ use: RecoveryUse?, of user: UserID, _ factor: Factor, as operation: Operation
+    ) -> [BoundStatement] {
+        use.map {
+            [
+                unmarkUnready(
+                    user: .id(user), operation: .id(operation), recovery: .id($0.recovery), before: .id($0.operation),
+                    factor: .word(factor), now: .timestamp($0.at))
+            ]
+        } ?? []
+    }
+
+    private static let unmarkUnready = Statement(
+        """
+        \(TakenAddresses.unmarkIf) NOT EXISTS
+        (SELECT 1 FROM recovery r WHERE r.id = :recovery AND r.user_id = user.id AND r.operation = :before
+        AND r.factor = :factor AND r.state = 'proved' AND r.ready_at <= :now AND r.expires_at > :now)
+        """)
+
+    static func rows(_ use: RecoveryUse?, as operation: Operation) -> [SignedRows] {
+        use.map {
+            [.recovery($0.recovery).signed] + AccountEventRows.rows(.recoveryDone, as: operation)
+        } ?? []
+    }
+
+    /// Ends a recovery whose new factor this change has stored.
+    static func finished(
+        _ use: RecoveryUse?, of user: UserID, at now: Timestamp, as operation: Operation
+    ) -> [BoundStatement] {
+        guard let use else { return [] }
+        let own = ending(.recoveryDone, operation)
+        return [finish(own: .id(own), recovery: .id(use.recovery), user: .id(user), operation: .id(operation))]
+            + reported(own, of: user, at: now, as: operation)
+    }
+
+    private static let finish = Statement(
+        """
+        UPDATE recovery SET state = 'done', operation = :own
+        WHERE id = :recovery AND user_id = :user AND state = 'proved' AND \(Guards.audited)
+        """)
+
+    /// Ends the recovery to which this factor belongs, after its first code. It is part of a change
+    /// that `operation` has put into the audit.
+    static func finished(
+        by factor: FactorID, of user: UserID, at now: Timestamp, as operation: Operation
+    ) -> [BoundStatement] {
+        let own = ending(.recoveryDone, operation)
+        return [finishByFactor(own: .id(own), user: .id(user), factor: .id(factor), operation: .id(operation))]
+            + reported(own, of: user, at: now, as: operation)
+    }
+
+    private static let finishByFactor = Statement(
+        """
+        UPDATE recovery SET state = 'done', operation = :own WHERE user_id = :user AND state = 'proved'
+        AND id = (SELECT f.approval FROM factor f WHERE f.id = :factor) AND \(Guards.audited)
+        """)
+
+    static func rows(finishedBy factor: FactorID, as operation: Operation) -> [SignedRows] {
+        [.recovery(of: factor).signed] + AccountEventRows.rows(.recoveryDone, as: operation)
+    }
+
+    private static func reported(
+        _ own: OperationID, of user: UserID, at now: Timestamp, as operation: Operation
+    ) -> [BoundStatement] {
+        [auditDone(own: .id(own), now: .timestamp(now), user: .id(user))]
+            + AccountEventRows.steps(.recoveryDone, user: user, device: nil, at: now, as: operation, noted: own)
+    }
+
+    private static let auditDone = Statement(
+        """
+        INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
+        SELECT :own, :now, 'recovery.done', u.website_id, u.id, r.factor FROM recovery r JOIN user u ON u.id = r.user_id
+        WHERE r.user_id = :user AND r.operation = :own
+        \(Audit.once)
+        """)
+}
+
+// MARK: Lost phones
+
+extension Recoveries {
+    /// Unbinds all other phones of the user, as part of the change that has bound the phone by which
+    /// they are replaced. No moment exists in which both are valid.
+    static func phonesReplaced(
+        by device: DeviceID, of user: UserID, at now: Timestamp, as operation: Operation
+    ) -> [BoundStatement] {
+        let own = ending(.recoveryDone, operation)
+        let (person, phone, time, change) = (
+            SQLValue.id(user), SQLValue.id(device), SQLValue.timestamp(now), SQLValue.id(operation)
+        )
+        return [
+            finishPhones(own: .id(own), user: person, operation: change),
+            auditUnbound(now: time, user: person, device: phone, operation: change),
+            unbindOthers(user: person, device: phone, operation: change),
+            dropPushesToOthers(user: person, device: phone, operation: change),
+        ] + Phones.approvalsEnded(of: user, but: device, at: now, as: operation)
+            + reported(own, of: user, at: now, as: operation)
+    }
+
+    private static let finishPhones = Statement(
+        """
+        UPDATE recovery SET state = 'done', operation = :own
+        WHERE user_id = :user AND factor = 'push' AND state = 'proved' AND \(Guards.audited)
+        """)
+
+    /// Audits each phone that is unbound. The row has the phone's id as its operation, because a
+    /// phone is unbound for good.
+    private static let auditUnbound = Statement(
+        """
+        INSERT INTO audit (operation, at, event, website_id, user_id, device_id, outcome)
+        SELECT d.id, :now, CASE WHEN d.approval IS NULL THEN 'device.unbound' ELSE 'device.withdrawn' END, u.website_id,
+        u.id, d.id, 'code' FROM device d JOIN user u ON u.id = d.user_id
+        WHERE d.user_id = :user AND d.id <> :device AND d.state <> 'revoked' AND \(Guards.audited)
+        \(Audit.once)
+        """)
+
+    private static let unbindOthers = Statement(
+        """
+        UPDATE device SET state = 'revoked', stopped_by = coalesce(stopped_by, 'code'), push_token = '',
+        operation = :operation WHERE user_id = :user AND id <> :device AND state <> 'revoked' AND \(Guards.audited)
+        """)
+
+    private static let dropPushesToOthers = Statement(
+        """
+        DELETE /*M! o */ FROM outbox
+        /*M! AS o JOIN challenge c ON c.id = o.challenge_id WHERE c.user_id = :user AND c.decided_at IS NULL
+        AND o.device_id <> :device */
+        /*S! WHERE challenge_id IN (SELECT c.id FROM challenge c WHERE c.user_id = :user AND c.decided_at IS NULL)
+        AND device_id <> :device */
+        AND \(Guards.audited)
+        """)
+
+    /// The rows that `phonesReplaced` writes.
+    static func rows(replacingPhonesOf user: UserID, at now: Timestamp, as operation: Operation) -> [SignedRows] {
+        [.devices(of: user).lenient, .recoveriesOfPhones(of: user).signed]
+            + Locks.rows(ending: user, at: now, as: operation) + UnusedApprovals.rows(of: user)
+            + AccountEventRows.rows(.recoveryDone, as: operation)
+    }
+}

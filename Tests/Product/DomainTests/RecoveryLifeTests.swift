@@ -1,0 +1,71 @@
+import Testing
+import World
+
+@testable import Domain
+
+/// The states of a recovery, by its stored values and the time.
+@Suite struct RecoveryLifeTests {
+    private static let start = Timestamp(seconds: 1_800_000_000)
+    private static let day = Duration.seconds(86_400)
+
+    @Test func lifeGoesFromTheLinkToTheChange() throws {
+        let sent = RecoveryLife.begun(at: Self.start)
+        #expect(sent.phase(at: Self.start + .seconds(899)) == .sent)
+        #expect(sent.phase(at: Self.start + .seconds(900)) == .expired)
+        let opened = try sent.opened(at: Self.start + .seconds(60), continuing: nil)
+        #expect(opened.phase(at: Self.start + .seconds(61)) == .opened && opened.readyAt == nil)
+        #expect(opened.expiresAt == Self.start + .seconds(3660))
+        let proved = try opened.proved(by: .totp, wait: Self.day, at: Self.start + .seconds(120))
+        let ready = Self.start + .seconds(120) + Self.day
+        #expect(proved.readyAt == ready)
+        #expect(proved.phase(at: ready - .milliseconds(1)) == .waiting)
+        #expect(proved.phase(at: ready) == .ready)
+        #expect(proved.phase(at: ready + .seconds(7 * 86_400)) == .expired)
+        #expect(throws: RecoveryLife.Impossible(phase: .waiting)) { try proved.requireReady(at: ready - .seconds(1)) }
+        try proved.requireReady(at: ready)
+    }
+
+    @Test func phoneNeedsNoWait() throws {
+        let opened = try RecoveryLife.begun(at: Self.start).opened(at: Self.start, continuing: nil)
+        let proved = try opened.proved(by: .phone, wait: Self.day, at: Self.start)
+        #expect(proved.phase(at: Self.start) == .ready)
+    }
+
+    @Test func noStepIsPossibleTwice() throws {
+        let sent = RecoveryLife.begun(at: Self.start)
+        let opened = try sent.opened(at: Self.start, continuing: nil)
+        #expect(throws: RecoveryLife.Impossible(phase: .opened)) { try opened.opened(at: Self.start, continuing: nil) }
+        #expect(throws: RecoveryLife.Impossible(phase: .sent)) {
+            try sent.proved(by: .totp, wait: Self.day, at: Self.start)
+        }
+        let proved = try opened.proved(by: .totp, wait: Self.day, at: Self.start)
+        #expect(throws: RecoveryLife.Impossible(phase: .waiting)) {
+            try proved.proved(by: .totp, wait: Self.day, at: Self.start)
+        }
+        for state in [RecoveryState.done, .cancelled] {
+            let ended = RecoveryLife(state: state, readyAt: Self.start, expiresAt: Self.start + Self.day)
+            #expect(!ended.isOpen(at: Self.start))
+            #expect(throws: RecoveryLife.Impossible.self) { try ended.requireReady(at: Self.start) }
+            #expect(throws: RecoveryLife.Impossible.self) { try ended.opened(at: Self.start, continuing: nil) }
+        }
+    }
+
+    /// A new link keeps the time of the change, and needs the proof again.
+    @Test func continuedRecoveryKeepsItsTimeAndNeedsItsProof() throws {
+        let opened = try RecoveryLife.begun(at: Self.start).opened(at: Self.start, continuing: nil)
+        let proved = try opened.proved(by: .totp, wait: Self.day, at: Self.start)
+        let later = Self.start + Self.day + .seconds(3600)
+        let again = try RecoveryLife.begun(at: later).opened(at: later, continuing: proved)
+        #expect(again.phase(at: later) == .opened && again.readyAt == Self.start + Self.day)
+        #expect(again.expiresAt == proved.expiresAt)
+        #expect(try again.proved(by: .recovery, wait: Self.day, at: later).phase(at: later) == .ready)
+        // An ended one leaves nothing.
+        let ended = RecoveryLife(state: .cancelled, readyAt: Self.start, expiresAt: proved.expiresAt)
+        #expect(try RecoveryLife.begun(at: later).opened(at: later, continuing: ended).readyAt == nil)
+    }
+
+    @Test func mailProvesNothing() {
+        #expect(RecoveryProof(.mail) == nil)
+        #expect(Factor.choices.compactMap { RecoveryProof($0) } == [.phone, .totp, .hotp, .sms, .recovery])
+    }
+}

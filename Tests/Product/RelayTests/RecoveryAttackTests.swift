@@ -1,0 +1,325 @@
+import Bytes
+import Domain
+import Storage
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// Attacks on the way back from a lost factor. The thief reads Ada's mailbox, or knows her name.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct RecoveryAttackTests {
+    private static let day = Duration.seconds(86_400)
+
+    /// The answer is the same for everybody, and only Ada gets a mail.
+    @Test(arguments: StoreKind.all) func noAnswerTellsWhoIsKnown(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        let expected = fixture.rig.time.now() + RecoveryLife.linkLife
+        let before = fixture.rig.mails.sent.count
+        for (username, factor) in [("eve", Factor.totp), ("ada", .hotp), ("ada", .push)] {
+            #expect(try await fixture.start(factor, username: username) == expected)
+        }
+        #expect(fixture.rig.mails.sent.count == before)
+        #expect(try await fixture.start() == expected)
+        #expect(fixture.rig.mails.sent.count == before + 1)
+        for state in [UserState.frozen, .locked, .disabled] {
+            try fixture.rig.stop(state)
+            #expect(try await fixture.start() == expected)
+        }
+        #expect(fixture.rig.mails.sent.count == before + 1)
+    }
+
+    @Test(arguments: StoreKind.all) func replayedLinkOpensNothing(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        _ = try await fixture.start()
+        let first = try fixture.token()
+        _ = try await fixture.start()
+        let second = try fixture.token()
+        // A newer link makes the earlier one void.
+        #expect(await refusal { try await fixture.open(first) } == .notFound)
+        _ = try await fixture.open(second)
+        for _ in 0..<2 { #expect(await refusal { try await fixture.open(second) } == .notFound) }
+        // An expired link.
+        _ = try await fixture.start()
+        let third = try fixture.token()
+        fixture.rig.time.advance(by: RecoveryLife.linkLife)
+        #expect(await refusal { try await fixture.open(third) } == .notFound)
+    }
+
+    @Test(arguments: StoreKind.all) func linkIsHandedInOnceAlsoAtTheSameTime(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        _ = try await fixture.start()
+        let token = try fixture.token()
+        let opened = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<8 { group.addTask { await refusal { try await fixture.open(token) } == nil } }
+            return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+        }
+        #expect(opened == 1)
+        #expect(try fixture.rig.count("SELECT count(*) FROM audit WHERE event = 'recovery.opened'") == 1)
+    }
+
+    /// Guessed tokens, digests from the store, tokens of another use or another website.
+    @Test(arguments: StoreKind.all) func guessedTokenOpensNothing(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        let bank = try await fixture.rig.shop("bank", ["recovery-url": RecoveryFixture.page])
+        _ = try await fixture.start()
+        let token = try fixture.token()
+        let digest = try fixture.rig.text("SELECT lower(hex(link)) AS value FROM recovery")
+        for guess in ["", "x", digest, String(token.reversed()), token + "x"] {
+            #expect(await refusal { try await fixture.open(guess) } == .notFound)
+        }
+        #expect(await refusal { try await fixture.open(token, at: bank) } == .notFound)
+        let (handle, _) = try await fixture.open(token)
+        _ = try await fixture.proved(handle)
+        let cancel = try fixture.cancelToken()
+        for other in [token, cancel] { #expect(await refusal { try await fixture.state(other) } == .notFound) }
+        let shop = fixture.shop
+        for other in [token, handle] {
+            let refused = await refusal {
+                try await fixture.rig.on { relay in try await relay.cancelRecovery(token: other, by: shop) }
+            }
+            #expect(refused == .notFound)
+        }
+        #expect(try fixture.phase() == "proved")
+    }
+
+    /// The thief of the mailbox cannot prove anything with a code that arrives there.
+    @Test(arguments: StoreKind.all) func mailboxAloneProvesNothing(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        let handle = try await fixture.opened()
+        let challenge = try await fixture.asked(handle)
+        let shop = fixture.shop
+        let refused = await refusal {
+            try await fixture.rig.on { relay in
+                try await relay.begin(.mail, of: challenge, by: shop, as: relay.operations.new())
+            }
+        }
+        guard case .forbidden? = refused else {
+            Issue.record("a code to the mailbox of the link: \(String(describing: refused))")
+            return
+        }
+        #expect(await refusal { try await fixture.prove(handle, challenge) } != nil)
+    }
+
+    /// A login that the thief has got approved is no proof.
+    @Test(arguments: StoreKind.all) func otherApprovalIsNoProof(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind)
+        let handle = try await fixture.opened()
+        let login = try await fixture.ada.login()
+        try await fixture.ada.decide(login.challenge, .approve, by: try #require(fixture.phone))
+        guard case .forbidden? = await refusal({ try await fixture.prove(handle, login.challenge) }) else {
+            Issue.record("the approval of a login proves a recovery")
+            return
+        }
+        // And the approval of one recovery does not prove another one.
+        let challenge = try await fixture.asked(handle)
+        try await fixture.ada.decide(challenge, .approve, by: try #require(fixture.phone))
+        let other = try await fixture.opened()
+        guard case .forbidden? = await refusal({ try await fixture.prove(other, challenge) }) else {
+            Issue.record("the proof of another recovery is accepted")
+            return
+        }
+    }
+
+    /// A number that was changed in the last days may be the thief's.
+    @Test(arguments: StoreKind.all) func changedNumberProvesNothingForAWeek(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        try fixture.rig.execute("DELETE FROM factor WHERE kind = 'recovery'")
+        try fixture.rig.addFactor(
+            .sms, of: try await fixture.id(), at: fixture.shop, address: "+4366012345678")
+        fixture.rig.time.advance(by: .seconds(7 * 86_400 - 1))
+        let early = try await fixture.opened()
+        #expect(try await fixture.state(early).proofs == [])
+        fixture.rig.time.advance(by: .seconds(3600))
+        let late = try await fixture.opened()
+        #expect(try await fixture.state(late).proofs == [.sms])
+        let challenge = try await fixture.asked(late)
+        // The number changes while the code is under way.
+        try fixture.rig.execute("UPDATE factor SET confirmed_at = '\(fixture.rig.time.now().sql)' WHERE kind = 'sms'")
+        let text = await fixture.rig.texts.next()
+        guard case .code(let code) = text.content else { throw RigFailure("no code") }
+        _ = try await fixture.answer(challenge, String(decoding: code.digits.reveal(), as: UTF8.self))
+        #expect(await refusal { try await fixture.prove(late, challenge) } != nil)
+    }
+
+    /// Somebody who changed the mail address cannot hide the recovery from its former owner.
+    @Test(arguments: StoreKind.all) func formerAddressIsTold(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        for address in ["thief@example.net", "other@example.net"] {
+            try await fixture.move(to: address)
+        }
+        let handle = try await fixture.opened()
+        let link = try #require(fixture.rig.mails.sent.last { $0.recoveryLink != nil })
+        #expect(link.to == "other@example.net")
+        _ = try await fixture.proved(handle)
+        let told = fixture.rig.mails.sent.filter { $0.cancelLink != nil }.map(\.to)
+        #expect(Set(told) == ["other@example.net", RecoveryFixture.address])
+        // Later the former address has nothing to do with the account.
+        let late = try await RecoveryFixture(kind, hasPhone: false)
+        try await late.move(to: "new@example.com")
+        late.rig.time.advance(by: RecoveryLife.addressAge)
+        _ = try await late.proved(try await late.opened())
+        #expect(late.rig.mails.sent.filter { $0.cancelLink != nil }.map(\.to) == ["new@example.com"])
+    }
+
+    /// The owner moves to another mailbox because a thief reads the present one.
+    @Test(arguments: StoreKind.all) func newAddressEndsTheRecovery(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        let handle = try await fixture.opened()
+        _ = try await fixture.proved(handle)
+        _ = try await fixture.start()
+        let token = try fixture.token()
+        try await fixture.move(to: "new@example.com")
+        #expect(try await fixture.state(handle).phase == .cancelled)
+        #expect(await refusal { try await fixture.open(token) } == .notFound)
+    }
+
+    @Test(arguments: StoreKind.all) func mailBombIsLimited(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        for _ in 0..<NewRecovery.most + 3 { _ = try await fixture.start() }
+        #expect(fixture.rig.mails.sent.count { $0.recoveryLink != nil } == NewRecovery.most)
+        // The newest link is valid.
+        _ = try await fixture.open(try fixture.token())
+        fixture.rig.time.advance(by: NewRecovery.window)
+        _ = try await fixture.start()
+        #expect(fixture.rig.mails.sent.count { $0.recoveryLink != nil } == NewRecovery.most + 1)
+    }
+
+    /// The thief of the mailbox waits until the owner has proved the recovery.
+    @Test(arguments: StoreKind.all) func thiefCannotContinueTheRecoveryOfTheOwner(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        _ = try await fixture.proved(try await fixture.opened())
+        fixture.rig.time.advance(by: Self.day)
+        let thief = try await fixture.opened()
+        #expect(try await fixture.state(thief).phase == .opened)
+        #expect(await refusal { try await fixture.finish(thief) } != nil)
+    }
+
+    @Test(arguments: StoreKind.all) func everyAnnouncementCancels(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind)
+        let (shop, rig) = (fixture.shop, fixture.rig)
+        let phone = try #require(fixture.phone)
+        for way in 0..<3 {
+            let handle = try await fixture.opened()
+            _ = try await fixture.proved(handle, by: way)
+            let id = try await fixture.state(handle).recovery.id
+            let token = try fixture.cancelToken()
+            try await rig.on { relay in
+                switch way {
+                case 0: try await relay.cancelRecovery(token: token, by: shop)
+                case 1: try await relay.cancelRecovery(id, by: phone)
+                default: try await relay.cancelRecovery(id, ofUser: "ada", by: shop)
+                }
+            }
+            #expect(try await fixture.state(handle).phase == .cancelled)
+            rig.time.advance(by: Self.day)
+            #expect(await refusal { try await fixture.finish(handle) } != nil)
+        }
+        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'recovery.cancelled'") == 3)
+    }
+
+    /// A recovery that is cancelled at the last moment leaves no new secret.
+    @Test(arguments: StoreKind.all) func cancelledRecoveryTakesTheNewSecretBack(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        let (shop, handle) = (fixture.shop, try await fixture.opened())
+        _ = try await fixture.proved(handle)
+        fixture.rig.time.advance(by: Self.day)
+        let setup = try await fixture.finish(handle)
+        let token = try fixture.cancelToken()
+        try await fixture.rig.on { relay in try await relay.cancelRecovery(token: token, by: shop) }
+        let code = try fixture.ada.code(setup.secret)
+        #expect(await refusal { try await fixture.ada.confirm(code) } != nil)
+        #expect(try await fixture.logsIn(fixture.app))
+        // Likewise the activation of a phone.
+        let phones = try await RecoveryFixture(kind)
+        let other = try await phones.opened(.push)
+        _ = try await phones.proved(other)
+        phones.rig.time.advance(by: Self.day)
+        let bank = phones.shop
+        let activation = try await phones.rig.on { relay in
+            try await relay.recoverPhone(handle: other, by: bank, as: relay.operations.new())
+        }.code
+        let cancel = try phones.cancelToken()
+        try await phones.rig.on { relay in try await relay.cancelRecovery(token: cancel, by: bank) }
+        #expect(await phones.ada.bind(try TestPhone(pushToken: "thief"), activation).refusal == .unauthenticated)
+        #expect(try phones.rig.devices(.active) == 1)
+    }
+
+    /// A flood of logins does not keep the announcement from the phone.
+    @Test(arguments: StoreKind.all) func announcementIsPushedWhateverElseIsAsked(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, ["push-limit": "1", "login-limit": "4"])
+        let handle = try await fixture.opened()
+        let challenge = try await fixture.asked(handle)
+        _ = try await fixture.answer(challenge, fixture.codes[0])
+        for _ in 0..<3 { _ = try? await fixture.ada.login() }
+        await fixture.rig.settled()
+        let pushes = fixture.rig.pushes.sent.count
+        let proved = try await fixture.prove(handle, challenge)
+        #expect(fixture.rig.pushes.sent.count == pushes + 1)
+        #expect(try fixture.ada.lastAsked() == proved.challenge)
+    }
+
+    @Test(arguments: StoreKind.all) func stoppedUserRecoversNothing(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        let handle = try await fixture.opened()
+        _ = try await fixture.proved(handle)
+        fixture.rig.time.advance(by: Self.day)
+        for state in [UserState.locked, .frozen, .disabled] {
+            try fixture.rig.stop(state)
+            guard case .forbidden? = await refusal({ try await fixture.finish(handle) }) else {
+                Issue.record("a \(state) user gets a factor")
+                return
+            }
+        }
+        try fixture.rig.execute("UPDATE user SET state = 'active', prior_state = NULL")
+        _ = try await fixture.finish(handle)
+    }
+
+    /// Wrong codes for the proof count as at a login, and lock codes.
+    @Test(arguments: StoreKind.all) func guessesCountForTheProof(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false, ["guesses": "2"])
+        let handle = try await fixture.opened()
+        let challenge = try await fixture.asked(handle)
+        for _ in 0..<2 {
+            _ = try? await fixture.answer(challenge, "aaaa-aaaa-aaaa-aaaa")
+            fixture.rig.time.advance(by: .seconds(20))
+        }
+        #expect(try fixture.rig.count("SELECT count(*) FROM user WHERE codes_locked_at IS NOT NULL") == 1)
+        #expect(await refusal { try await fixture.prove(handle) } == .codesLocked)
+    }
+
+    @Test(arguments: StoreKind.all) func forgedRowLeadsToNoFactor(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        let handle = try await fixture.opened()
+        _ = try await fixture.proved(handle)
+        try fixture.rig.forge("UPDATE recovery SET ready_at = '\(fixture.rig.time.now().sql)'")
+        #expect(await refusal { try await fixture.finish(handle) } == .broken)
+        #expect(fixture.rig.forgeries.contains { $0.hasPrefix("recovery ") })
+    }
+}
+
+extension RecoveryFixture {
+    func id() async throws -> UserID {
+        let shop = shop
+        return try await rig.on { relay in try await relay.user(named: "ada", of: shop).id }
+    }
+
+    /// Gives the user another mail address, and confirms it.
+    fileprivate func move(to address: String) async throws {
+        let shop = shop
+        var change = UserChange()
+        change.addresses.updateValue(address, forKey: .mail)
+        _ = try await rig.on { [change] relay in
+            try await relay.change(username: "ada", change, approval: nil, by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        let mail = try #require(rig.mails.sent.last { $0.to == address })
+        guard case .code(let code) = mail.content else { throw RigFailure("no code") }
+        let digits = String(decoding: code.digits.reveal(), as: UTF8.self)
+        let confirmed = try await rig.on { relay in
+            try await relay.confirm(
+                address: address, code: digits, username: "ada", by: shop, as: relay.operations.new())
+        }
+        guard confirmed else { throw RigFailure("not confirmed") }
+    }
+}
