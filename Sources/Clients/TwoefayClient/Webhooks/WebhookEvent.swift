@@ -20,6 +20,13 @@ public struct WebhookEvent: Sendable, Equatable {
         case codesLocked(token: String)
         /// The user was frozen after a fraud report.
         case userFrozen(token: String)
+        /// A lost factor of the user can be replaced after the wait of the policy, unless somebody
+        /// cancels that.
+        case recoveryWaiting(token: String)
+        /// A lost factor of the user was replaced.
+        case recoveryDone(token: String)
+        /// The replacement of a lost factor was cancelled.
+        case recoveryCancelled(token: String)
         /// An event type that this version does not know. This is no fault: answer 2xx, and ignore
         /// the event.
         case other
@@ -71,6 +78,9 @@ public struct WebhookEvent: Sendable, Equatable {
         case "codes.locked": return .codesLocked(token: try data.text("token"))
         case "user.locked": return .userLocked(token: try data.text("token"))
         case "user.frozen": return .userFrozen(token: try data.text("token"))
+        case "recovery.waiting": return .recoveryWaiting(token: try data.text("token"))
+        case "recovery.done": return .recoveryDone(token: try data.text("token"))
+        case "recovery.cancelled": return .recoveryCancelled(token: try data.text("token"))
         default: return .other
         }
     }
