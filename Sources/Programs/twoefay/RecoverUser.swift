@@ -1,0 +1,209 @@
+import Crypto
+import Daemon
+import Domain
+import JSON
+import Relay
+import Storage
+import World
+
+/// The commands for recoveries: the help desk may start one, vouch for the person, and cancel it. It
+/// never sees a link, a handle or a secret.
+extension Tool {
+    private static let user = Command.Operand("USER", "The user name, as given to /register.")
+    private static let factor = Command.Option(
+        "factor", .one("FACTOR"), "What was lost: totp, hotp, or push for all phones (required).")
+
+    static let recoverUser = Subcommand(
+        command: Command(
+            "user recover", "Has a link mailed to a user who has lost an app, a token or all phones.",
+            operands: [user], options: [OperatorStore.usersWebsite, factor],
+            notes: """
+                The link goes to the user's confirmed mail address; it is valid for 15 minutes and works once. The user then
+                gives a second proof at the website. A user who has none needs 'user approve-recovery' after the link was opened.
+                See docs/websites/recovery.md.
+                """)
+    ) { invocation throws(Failure) in
+        let help = "Run 'twoefay user recover --help' for usage."
+        let lost = try invocation.lostFactor(help)
+        let settings = try Settings.load(invocation)
+        let store = try OperatorStore(settings)
+        defer { store.close() }
+        let user = try store.user(invocation)
+        let website = try store.recoverable(user)
+        let operation = try store.newOperation()
+        let new: NewRecovery
+        let drawn = OperationSecret(drawnFrom: SystemRandomness())
+        let delivery = try store.delivery(to: user, of: website, as: operation)
+        do throws(CryptoFailure) {
+            new = try NewRecovery(lost, of: user.id, by: .operator, drawn, delivery)
+        } catch {
+            throw Failure(.failed, "\(error)", next: "Nothing was changed. Run it again.")
+        }
+        switch try store.read(Recoveries.start(new, as: operation)) {
+        case .started(let address):
+            return Report(
+                "The relay mails a link to \(address), valid until \(new.life.expiresAt.rfc3339).",
+                json: .object([
+                    "user": .string(user.username), "website": .string(user.website), "factor": .string(lost.rawValue),
+                    "recovery": .string(new.id.text), "sent_to": .string(address),
+                    "expires_at": .string(new.life.expiresAt.rfc3339),
+                ]))
+        case .limited:
+            throw Failure(
+                .conflict, "\(user.fullName) got \(NewRecovery.most) links in the last hour",
+                next: "The newest link may still be valid. Run it again later.")
+        case .impossible:
+            throw Failure(
+                .conflict,
+                "\(user.fullName) is not active, has no confirmed mail address, or has no \(lost.lostName) to lose",
+                next: "'twoefay user show' shows the user. Without an address, use 'twoefay user activate' or "
+                    + "'twoefay factor remove' after you have checked the person's identity.")
+        }
+    }
+
+    static let approveRecovery = Subcommand(
+        command: Command(
+            "user approve-recovery", "Vouches for a user whose link was opened, in place of a second proof.",
+            operands: [user],
+            options: [
+                OperatorStore.usersWebsite, factor,
+                .init("by", .one("NAME"), "The person who checked the user's identity (required)."),
+                .init("note", .one("TEXT"), "How the identity was checked (required)."),
+            ],
+            notes: """
+                The change is announced to the user's phones and mail addresses. It waits for the hours of the policy
+                recovery-wait, unless a phone approves it. The audit keeps both texts: do not write the number of a document.
+                """)
+    ) { invocation throws(Failure) in
+        let help = "Run 'twoefay user approve-recovery --help' for usage."
+        let lost = try invocation.lostFactor(help)
+        let (by, note) = (
+            try invocation.words("by", limit: Identities.byLimit, help),
+            try invocation.words("note", limit: Identities.documentLimit, help)
+        )
+        let settings = try Settings.load(invocation)
+        let store = try OperatorStore(settings)
+        defer { store.close() }
+        let user = try store.user(invocation)
+        let website = try store.recoverable(user)
+        let row = try store.recovery(of: user, lost) { $0.phase(at: store.now) == .opened }
+        let operation = try store.newOperation()
+        let delivery = try store.delivery(to: user, of: website, as: operation)
+        let asks = website.policy.factors.contains(.push) && website.policy.answers != .website
+        let announcement = try asks ? RecoveryAnnouncement(store.newOperation(), sender: nil, at: store.now) : nil
+        let drawn = OperationSecret(drawnFrom: SystemRandomness())
+        guard let life = try? row.life.proved(by: .operator, wait: website.policy.wait, at: store.now) else {
+            throw Failure(.conflict, "the recovery has ended", next: "Nothing was changed.")
+        }
+        let proving: RecoveryProving
+        do throws(CryptoFailure) {
+            proving = try RecoveryProving(
+                row, life, by: .operator, nil, note: "\(by): \(note)", announcement: announcement, drawn, delivery)
+        } catch {
+            throw Failure(.failed, "\(error)", next: "Nothing was changed. Run it again.")
+        }
+        guard try store.read(Recoveries.proved(proving, as: operation)) else {
+            throw Failure(
+                .conflict, "the user or the recovery has changed in the meantime",
+                next: "Nothing was changed. Run it again.")
+        }
+        let ready = life.readyAt?.rfc3339 ?? ""
+        return Report(
+            "The recovery of \(user.fullName) is approved. The change is possible from \(ready) on.",
+            json: .object([
+                "user": .string(user.username), "website": .string(user.website), "factor": .string(lost.rawValue),
+                "recovery": .string(row.id.text), "ready_at": .string(ready), "by": .string(by), "note": .string(note),
+            ]))
+    }
+
+    static let cancelRecovery = Subcommand(
+        command: Command(
+            "user cancel-recovery", "Cancels the recovery of a lost factor.", operands: [user],
+            options: [OperatorStore.usersWebsite, factor])
+    ) { invocation throws(Failure) in
+        let lost = try invocation.lostFactor("Run 'twoefay user cancel-recovery --help' for usage.")
+        let store = try OperatorStore(try Settings.load(invocation))
+        defer { store.close() }
+        let user = try store.user(invocation)
+        let row = try store.recovery(of: user, lost) { _ in true }
+        let cancelling = RecoveryCancelling(row.id, of: user.id, by: .operator, at: store.now)
+        guard try store.run({ Recoveries.cancel(cancelling, as: $0) }) else {
+            throw Failure(.conflict, "the recovery has ended in the meantime", next: "Nothing was changed.")
+        }
+        return Report(
+            "The recovery of \(user.fullName) is cancelled. Its links and what it has created are void.",
+            json: .object([
+                "user": .string(user.username), "website": .string(user.website), "factor": .string(lost.rawValue),
+                "recovery": .string(row.id.text),
+            ]))
+    }
+}
+
+/// A website with its policies.
+private struct RecoverableWebsite {
+    let id: WebsiteID
+    let policy: Policy
+}
+
+extension OperatorStore {
+    /// Returns the user's website, if its users can recover factors.
+    fileprivate func recoverable(_ user: Accounts.User) throws(Failure) -> RecoverableWebsite {
+        let listed = try website(named: user.website)
+        let policy = try WebsitePolicy(listed.traits, settings: settings).policy
+        guard policy.recoveryURL != nil else {
+            throw Failure(
+                .conflict, "\(user.website) has no page for recoveries",
+                next: "Set it: twoefay website edit \(user.website) --recovery-url https://…")
+        }
+        guard settings.mail.url != nil else {
+            throw Failure(
+                .conflict, "no mail server is set, so no link can be sent",
+                next: "Set mail.url and mail.from in the settings; see docs/operators/mail.md.")
+        }
+        return RecoverableWebsite(id: listed.id, policy: policy)
+    }
+
+    fileprivate func delivery(
+        to user: Accounts.User, of website: RecoverableWebsite, as operation: Operation
+    ) throws(Failure) -> RecoveryMail.Delivery {
+        RecoveryMail.Delivery(
+            to: user.id, of: website.id, language: nil, sender: nil, at: now, as: operation,
+            by: try settings.loadMasterKey().usableSealer(), SystemRandomness())
+    }
+
+    fileprivate func recovery(
+        of user: Accounts.User, _ factor: Factor, where isMeant: (RecoveryLife) -> Bool
+    ) throws(Failure) -> RecoveryRow {
+        let open = try read(Recoveries.open(of: user.id, at: now)).filter { $0.factor == factor }
+        if let row = open.first(where: { isMeant($0.life) }) { return row }
+        let states = open.map { $0.life.phase(at: now).rawValue }.joined(separator: ", ")
+        throw Failure(
+            .notFound,
+            open.isEmpty
+                ? "\(user.fullName) has no open recovery of \(factor.lostName)"
+                : "the recovery of \(user.fullName) has the state \(states): the link must be opened first",
+            next: "'twoefay user recover' starts one.")
+    }
+}
+
+extension Invocation {
+    fileprivate func lostFactor(_ help: String) throws(Failure) -> Factor {
+        guard let text = value("factor") else { throw Failure(.usage, "--factor is missing", next: help) }
+        guard let factor = Factor(rawValue: text), Relay.recoverable.contains(factor) else {
+            throw Failure(.usage, "--factor must be totp, hotp or push, not \(text)", next: help)
+        }
+        return factor
+    }
+
+    fileprivate func words(_ name: String, limit: Int, _ help: String) throws(Failure) -> String {
+        guard let text = value(name) else { throw Failure(.usage, "--\(name) is missing", next: help) }
+        if let complaint = FieldRule.line(text, limit: limit) {
+            throw Failure(.usage, "--\(name) \(complaint)", next: help)
+        }
+        return text
+    }
+}
+
+extension Factor {
+    fileprivate var lostName: String { self == .push ? "phones" : rawValue }
+}
