@@ -127,6 +127,8 @@ import World
         // All slots are held, and the new phone needs none.
         let new = try await ada.bound(try TestPhone(pushToken: "new"), code)
         #expect(try fixture.rig.devices(.active) == 1 && fixture.rig.devices(.revoked) == 2)
+        // The certificates of the two others are in the revocation list.
+        #expect(try fixture.rig.count("SELECT count(*) FROM certificate WHERE revoked_at IS NOT NULL") == 2)
         for device in [former, second] {
             let refused = await refusal { try await ada.decide(open.challenge, .approve, by: device) }
             #expect(refused == .unauthenticated)

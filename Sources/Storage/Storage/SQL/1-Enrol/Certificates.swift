@@ -100,6 +100,15 @@ enum CertificateRows {
         WHERE device_id = :device AND is_on_hold = 1 AND \(Guards.audited)
         """)
 
+    /// Revokes the certificates of the user's other phones, which this one replaces.
+    static let revokeOfOthers = Statement(
+        """
+        UPDATE certificate /*M! AS c JOIN device d ON d.id = c.device_id */
+        SET revoked_at = coalesce(revoked_at, :now), is_on_hold = 0
+        WHERE /*M! d.user_id = :user AND d.id <> :device */
+        /*S! device_id IN (SELECT id FROM device WHERE user_id = :user AND id <> :device) */ AND \(Guards.audited)
+        """)
+
     /// Revokes the certificates of a user who is deleted. It must precede the deletion of the phones.
     static let revokeOfUser = Statement(
         """

@@ -172,6 +172,7 @@ extension Recoveries {
             finishPhones(own: .id(own), user: person, operation: change),
             auditUnbound(now: time, user: person, device: phone, operation: change),
             unbindOthers(user: person, device: phone, operation: change),
+            CertificateRows.revokeOfOthers(now: time, user: person, device: phone, operation: change),
             dropPushesToOthers(user: person, device: phone, operation: change),
         ] + Phones.approvalsEnded(of: user, but: device, at: now, as: operation)
             + reported(own, of: user, at: now, as: operation)
