@@ -158,6 +158,23 @@ CREATE INDEX IF NOT EXISTS certificate_device ON certificate (device_id);
 CREATE INDEX IF NOT EXISTS certificate_expiry ON certificate (expires_at);
 CREATE INDEX IF NOT EXISTS certificate_revoked ON certificate (revoked_at);
 
+-- The last report of each phone about itself. Only the phone's software says so: a report is a hint and no proof. A column
+-- is null if the phone does not report it. The table is apart from `device`, so that reports and logins do not conflict.
+CREATE TABLE IF NOT EXISTS device_report (
+    device_id binary(16) NOT NULL PRIMARY KEY,
+    os varchar(32),                         -- the operating system, such as iOS
+    os_version varchar(32),                 -- such as 26.1
+    patch_level int,                        -- of Android: year and month of the security patches, such as 202610
+    app_version varchar(32),
+    model varchar(64),                      -- of the phone, in the words of its maker
+    battery int,                            -- the charge in percent
+    screen_lock int,                        -- 1: the phone has a screen lock; 0: it has none
+    rooted int,                             -- 1: the app thinks that the phone is rooted; 0: it does not
+    reported_at datetime(3) NOT NULL,       -- by the phone's clock; only a later report replaces the row
+    received_at datetime(3) NOT NULL,       -- by the relay's clock: the age of the report
+    mac binary(36)                          -- by the relay that wrote the row (see threat-model.md)
+) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
 -- The code factors of users. Only an active row is used; the first right code of a waiting row makes it active, in the
 -- place of the former one.
 CREATE TABLE IF NOT EXISTS factor (

@@ -54,7 +54,7 @@ public struct SignedTable: Sendable {
 extension SignedTable {
     public static let all = [
         website, websiteKey, user, activation, device, attestation, factor, sentCode, recoveryCode, challenge, outbox,
-        idempotency, notice, recovery,
+        idempotency, notice, recovery, deviceReport,
     ]
 
     static let website = SignedTable(
@@ -90,6 +90,14 @@ extension SignedTable {
         granting: [
             "user_id", "verdict", "faults", "facts", "statement", "activation_code", "app_key", "counter", "judged_at",
             "operation",
+        ])
+
+    /// The table is signed because a policy can refuse phones by their reports.
+    static let deviceReport = SignedTable(
+        "device_report", key: ["device_id"],
+        granting: [
+            "os", "os_version", "patch_level", "app_version", "model", "battery", "screen_lock", "rooted",
+            "reported_at", "received_at",
         ])
 
     static let factor = SignedTable(

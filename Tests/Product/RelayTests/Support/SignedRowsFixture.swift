@@ -54,6 +54,12 @@ struct SignedRowsFixture {
             Column("facts", "'{}'"), Column("statement", "'{}'"), Column("activation_code", "'other'"),
             Column("app_key", "x'04'"), Column("counter", "7"), Column("judged_at", moment), Column("operation", id),
         ],
+        "device_report": [
+            Column("device_id", id), Column("os", "'other'"), Column("os_version", "'99'"),
+            Column("patch_level", "209901"), Column("app_version", "'99'"), Column("model", "'other'"),
+            Column("battery", "99"), Column("screen_lock", "1"), Column("rooted", "0"),
+            Column("reported_at", moment), Column("received_at", moment),
+        ],
         "factor": [
             Column("id", id), Column("user_id", id), Column("kind", "'hotp'"), Column("secret", "x'00'"),
             Column("sealed_by", "'2'"), Column("algorithm", "'sha512'"), Column("digits", "1"),
@@ -110,6 +116,7 @@ struct SignedRowsFixture {
             "operation", "mac",
         ],
         "attestation": ["mac"],
+        "device_report": ["mac"],
         "factor": ["state", "failures", "failed_at", "created_at", "operation", "mac"],
         "sent_code": ["sent_at", "mac"],
         "recovery_code": ["used_at", "mac"],
@@ -141,6 +148,11 @@ struct SignedRowsFixture {
             """
             INSERT INTO recovery_code (user_id, digest, factor_id, position)
             SELECT id, \(Self.digest.dropLast(3))88', id, 1 FROM user
+            """)
+        try rig.execute(
+            """
+            INSERT INTO device_report (device_id, screen_lock, rooted, reported_at, received_at)
+            SELECT id, 0, 1, '\(now)', '\(now)' FROM device
             """)
         try rig.execute("DELETE FROM factor WHERE kind <> 'sms'")
         try rig.execute(
