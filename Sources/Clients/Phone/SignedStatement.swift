@@ -92,6 +92,15 @@ public enum SignedStatement {
             ], enrolment.key)
     }
 
+    /// Makes the report of a phone about itself.
+    static func status(
+        _ status: PhoneStatus, of enrolment: Enrolment, device: String, at now: Timestamp
+    ) throws(CryptoFailure) -> String {
+        var claims: JSONObject = ["v": 1, "aud": .string(enrolment.audience), "iat": .integer(now.seconds)]
+        for claim in status.claims.members { claims.set(claim.name, claim.value) }
+        return try sign("twoefay-status+jwt", ("kid", .string(device)), claims, enrolment.key)
+    }
+
     private static func sign(
         _ type: String, _ who: (name: String, value: JSONValue), _ claims: JSONObject, _ key: P256PrivateKey
     ) throws(CryptoFailure) -> String {

@@ -49,7 +49,8 @@ public final class API: Handler {
     private let randomness: any Randomness
     let log: Log
     static let table = RouteTable(
-        routes: Health.routes + Enrol.routes + Factors.routes + Addresses.routes + Devices.routes + Ask.routes
+        routes: Health.routes + Enrol.routes + Factors.routes + Addresses.routes + Devices.routes
+            + Reports.routes + Ask.routes
             + Decide.routes
             + LoginResults.routes
             + PendingList.routes + PushKeys.routes + Clock.routes + RevocationLists.routes + Notices.routes

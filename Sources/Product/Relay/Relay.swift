@@ -9,7 +9,7 @@ import World
 /// All the store ports that the five verbs and the periodic work of a relay need. Storage
 /// implements each port beside the SQL of its verb.
 public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStore & BindStore & DeviceStore
-    & CertificateStore & AskStore
+    & CertificateStore & ReportStore & AskStore
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & FactorStore
     & AddressStore & AttestationStore & PendingStore & NoticeStore & ChangeStore & RevocationStore & WebhookStore
     & HeartbeatStore
@@ -88,6 +88,7 @@ public final class Relay: Sendable {
     let unknownKeys = SenderBudget()
     /// The budget of each sender for signed statements of the time.
     let timeBudget = SenderBudget()
+    let reportBudget = ReportBudget()
     let peers = PeerRelays()
     /// The throttle for wrong activation codes.
     let activationThrottle = SenderThrottle()

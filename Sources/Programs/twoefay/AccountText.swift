@@ -34,9 +34,27 @@ extension Accounts.Device {
             "state": .string(view.state.rawValue), "stopped_by": .text(stoppedBy?.rawValue),
             "thumbprint": .text(thumbprint), "failures": .integer(failures),
             "failed_at": .text(failedAt?.rfc3339), "created_at": .string(view.createdAt.rfc3339),
-            "last_seen_at": .text(view.lastSeenAt?.rfc3339),
+            "last_seen_at": .text(view.lastSeenAt?.rfc3339), "report": view.report?.json ?? .null,
             "attestation": attestation.map { .object($0.json) } ?? .null,
         ])
+    }
+
+    /// The last report of the phone, for people; nil if it has sent none.
+    func reportText(at now: Timestamp) -> String? {
+        guard let report = view.report else { return nil }
+        let age = (now - report.receivedAt).components.seconds
+        return "Its report of \(report.receivedAt.rfc3339) (\(Self.ago(age))): "
+            + (report.texts.isEmpty ? "nothing" : report.texts.joined(separator: ", "))
+            + ". Only the phone's software says so."
+    }
+
+    private static func ago(_ seconds: Int64) -> String {
+        switch seconds {
+        case ..<120: "now"
+        case ..<7200: "\(seconds / 60) minutes ago"
+        case ..<172_800: "\(seconds / 3600) hours ago"
+        default: "\(seconds / 86_400) days ago"
+        }
     }
 
     /// The verdict on the attestation and the attested facts, a line each; empty if none was
@@ -50,6 +68,28 @@ extension Accounts.Device {
             lines.append("  \(member.name): \(JSONWriter.text(member.value))")
         }
         return lines.joined(separator: "\n")
+    }
+}
+
+extension DeviceReport {
+    /// The reported values for people, such as `iOS 26.1`.
+    fileprivate var texts: [String] {
+        let system = [os, osVersion].compactMap(\.self).joined(separator: " ")
+        return [
+            system.isEmpty ? nil : system, patchLevel.map { "patches of \($0)" }, appVersion.map { "app \($0)" },
+            model.map { "model \($0)" }, battery.map { "battery \($0) %" },
+            hasScreenLock.map { $0 ? "screen lock" : "no screen lock" }, isRooted.map { $0 ? "rooted" : "not rooted" },
+        ].compactMap(\.self)
+    }
+
+    fileprivate var json: JSONValue {
+        .object([
+            "os": .text(os), "os_version": .text(osVersion),
+            "patch_level": patchLevel.map { .integer(Int64($0)) } ?? .null, "app_version": .text(appVersion),
+            "model": .text(model), "battery": battery.map { .integer(Int64($0)) } ?? .null,
+            "screen_lock": hasScreenLock.map { .bool($0) } ?? .null, "rooted": isRooted.map { .bool($0) } ?? .null,
+            "reported_at": .string(reportedAt.rfc3339), "received_at": .string(receivedAt.rfc3339),
+        ])
     }
 }
 

@@ -38,11 +38,12 @@ extension Tool {
         var json = device.json.object ?? [:]
         json.set("certificates", .array(certificates.map(\.json)))
         let key = device.thumbprint.map { "its key has the thumbprint \($0)" } ?? "it has no key: its website keeps it"
+        let report = device.reportText(at: store.now).map { "\n\n\($0)" } ?? ""
         return Report(
             """
             A phone of \(device.owner); \(key).
 
-            \(Table(Accounts.Device.headings, [device.row]).text)\(device.attestationText)
+            \(Table(Accounts.Device.headings, [device.row]).text)\(report)\(device.attestationText)
 
             \(certificates.isEmpty ? none : table.text)
             """, json: .object(json))

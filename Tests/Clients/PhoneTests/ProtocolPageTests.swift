@@ -102,6 +102,17 @@ struct ProtocolPageTests {
         #expect(question.context.lines.contains { $0.label == "to" && $0.value == "Zoë Müller" })
     }
 
+    @Test func protocolPageStatusIsCorrect() throws {
+        var status = PhoneStatus()
+        (status.os, status.osVersion, status.patchLevel) = ("Android", "16", 202_610)
+        (status.appVersion, status.model, status.battery) = ("3.2.1", "Pixel 10", 81)
+        (status.hasScreenLock, status.isRooted) = (true, false)
+        let statement = try SignedStatement.status(
+            status, of: try enrolment().enrolment, device: try #require(try members("status header")["kid"]?.string),
+            at: try issuedAt("status"))
+        #expect(try unsigned(statement) == signed("status"))
+    }
+
     @Test func protocolPageTimeIsCorrect() throws {
         _ = try signed("time")
         let header = try members("time header")

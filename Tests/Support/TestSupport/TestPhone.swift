@@ -97,6 +97,19 @@ public final class TestPhone: Sendable {
         return try JWS.sign(header: fields, payload: JSONWriter.write(.object(claims)), key: key)
     }
 
+    /// Returns the `twoefay-status+jwt` with which the phone reports these values.
+    public func status(
+        _ values: JSONObject, device: String, origin: String, website: String, at now: Timestamp,
+        header: (inout JSONObject) -> Void = { _ in }, claims change: (inout JSONObject) -> Void = { _ in }
+    ) throws -> String {
+        var fields: JSONObject = ["typ": "twoefay-status+jwt", "kid": .string(device)]
+        var claims: JSONObject = ["v": 1, "aud": .string("\(origin)#\(website)"), "iat": .integer(now.seconds)]
+        for value in values.members { claims.set(value.name, value.value) }
+        header(&fields)
+        change(&claims)
+        return try JWS.sign(header: fields, payload: JSONWriter.write(.object(claims)), key: key)
+    }
+
     /// Returns the phone's client certificate as TLS reports it.
     public func certificate(device: DeviceID) -> ClientCertificate {
         ClientCertificate(

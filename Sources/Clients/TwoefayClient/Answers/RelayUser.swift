@@ -83,6 +83,8 @@ public struct Device: Sendable, Equatable {
     public let lastSeenAt: Timestamp?
     /// The phone's attestation; nil in a webhook, or if none counts at this website.
     public let attestation: PhoneAttestation?
+    /// What the phone last said about itself; nil if it has reported nothing.
+    public let report: DeviceReport?
     /// The entry of `devices[]`, or the `data` of a webhook, as the relay sent it.
     public let json: JSONObject
 
@@ -96,6 +98,45 @@ public struct Device: Sendable, Equatable {
         attestation = try PhoneAttestation(json["attestation"])
         createdAt = try json.timestamp(ifAny: "created_at")
         lastSeenAt = try json.timestamp(ifAny: "last_seen_at")
+        report = try json["report"]?.object.map { report throws(CallFault) in try DeviceReport(report) }
+    }
+}
+
+/// The report of a phone about itself. Only the phone's software says so: it is a hint, and proves
+/// nothing. A property is nil if the phone did not report it.
+public struct DeviceReport: Sendable, Equatable {
+    /// The operating system, such as `iOS`.
+    public let os: String?
+    /// The version of the operating system.
+    public let osVersion: String?
+    /// The year and month of Android's security patches, such as 202610.
+    public let patchLevel: Int64?
+    /// The version of the app.
+    public let appVersion: String?
+    /// The model of the phone.
+    public let model: String?
+    /// The charge of the battery in percent.
+    public let battery: Int64?
+    /// Whether the phone has a screen lock.
+    public let hasScreenLock: Bool?
+    /// Whether the app thinks that the phone is rooted.
+    public let isRooted: Bool?
+    /// The time of the report by the phone's clock.
+    public let reportedAt: Timestamp
+    /// The time of the report by the relay's clock.
+    public let receivedAt: Timestamp
+
+    init(_ json: JSONObject) throws(CallFault) {
+        os = json["os"]?.string
+        osVersion = json["os_version"]?.string
+        patchLevel = json["patch_level"]?.integer
+        appVersion = json["app_version"]?.string
+        model = json["model"]?.string
+        battery = json["battery"]?.integer
+        hasScreenLock = json["screen_lock"]?.bool
+        isRooted = json["rooted"]?.bool
+        reportedAt = try json.timestamp("reported_at")
+        receivedAt = try json.timestamp("received_at")
     }
 }
 

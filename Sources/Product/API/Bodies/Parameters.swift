@@ -48,6 +48,8 @@ enum Parameters {
     static let signedPushToken = Field.opaque(
         "dev_token", limit: 8192, "A twoefay-token+jwt with the new device token or none, signed by the phone's key")
     static let renewal = Field.flag("certificate", "true: a new certificate for the phone's key")
+    static let status = Field.opaque(
+        "status", limit: 8192, "A twoefay-status+jwt with the phone's report about itself, signed by the phone's key")
     static let revocationCode = Field.opaque(
         "revocation_code", limit: 20, "The code from /verify: 20 letters, digits, - and _")
 

@@ -70,6 +70,7 @@ extension DeviceView {
         if let attestation { object.set("attestation", .object(attestation.json)) }
         object.set("created_at", .timestamp(createdAt))
         object.set("last_seen_at", .timestamp(lastSeenAt))
+        object.set("report", report.map { .object($0.json(at: call.api.time.now())) } ?? .null)
         return object
     }
 }

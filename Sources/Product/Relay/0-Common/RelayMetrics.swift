@@ -73,7 +73,7 @@ public struct RelayMetrics: Sendable {
             by: "outcome")
         limits = registry.counters(
             "twoefay_limits_reached_total",
-            "Requests and messages over a limit, by limit: login, push, guess, sending, code, time, sms, "
+            "Requests and messages over a limit, by limit: login, push, guess, sending, code, time, report, sms, "
                 + "requests, held or users.",
             by: "limit")
         ended = registry.counters(
@@ -203,6 +203,8 @@ enum Limit: String, CaseIterable {
     case code
     /// A sender asked for the signed time too often: it gets no statement.
     case time
+    /// A phone reported its status too often: the report is not stored.
+    case report
     /// The text messages of a user, a country or a day are used up: no message is begun.
     case sms
     /// A quota is used up: the requests of a caller in work, or the held requests or the users of a

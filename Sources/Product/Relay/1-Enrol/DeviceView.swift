@@ -14,11 +14,14 @@ public struct DeviceView: Sendable, Equatable {
     public let binding: String?
     public let createdAt: Timestamp
     public let lastSeenAt: Timestamp?
+    /// The last report of the phone about itself; nil if it has sent none.
+    public let report: DeviceReport?
 
     public init(
         id: DeviceID, name: String?, platform: Platform, state: DeviceState, pushToken: String, publicKey: [UInt8]?,
-        binding: String?, createdAt: Timestamp, lastSeenAt: Timestamp?
+        binding: String?, createdAt: Timestamp, lastSeenAt: Timestamp?, report: DeviceReport?
     ) {
+        self.report = report
         self.id = id
         self.name = name
         self.platform = platform

@@ -242,6 +242,7 @@ enum Sample {
         _ = try await store.ask(asked(9005, of: 14), within: limits, as: operation())
         try await runNotices(on: store, operation)
         try await runRecoveries(on: store, operation)
+        try await runReports(on: store)
         _ = try await store.challenge(id(15), of: website)
         _ = try await store.pending(of: id(15), at: now)
         try await store.markSeen(id(15), at: now)

@@ -19,7 +19,7 @@ private let deviceOfUser = Statement(
     AND \(Phones.isThere)
     """)
 
-private let found = "SELECT \(Phones.columns), d.user_id, d.stopped_by FROM device d WHERE d.id = :device"
+private let found = "SELECT \(Phones.columns), d.user_id, d.stopped_by FROM \(Phones.table) WHERE d.id = :device"
 
 extension Store {
     public func device(revocation digest: [UInt8]) async throws(StoreFailure) -> (id: DeviceID, user: UserID)? {
@@ -58,11 +58,14 @@ public enum Phones {
 
 /// The phones that a website sees: their columns, and how they are read.
 extension Phones {
-    /// The columns of the alias `d`.
+    /// The table of phones `d`, with the last report `r` of each.
+    static let table = "device d LEFT JOIN device_report r ON r.device_id = d.id"
+
+    /// The columns of the aliases `d` and `r`.
     static let columns = """
         d.id AS device_id, d.name AS device_name, d.platform AS device_platform, d.state AS device_state,
         d.public_key AS device_public_key, d.binding AS device_binding, d.created_at AS device_created_at,
-        d.last_seen_at AS device_last_seen_at, d.push_token AS device_push_token
+        d.last_seen_at AS device_last_seen_at, d.push_token AS device_push_token, \(DeviceReports.columns)
         """
 
     static func read(_ row: Row) throws(StoreFailure) -> DeviceView {
@@ -71,7 +74,7 @@ extension Phones {
             platform: try row.word("device_platform"), state: try row.word("device_state"),
             pushToken: try row.text("device_push_token"), publicKey: try row.optionalBlob("device_public_key"),
             binding: try row.optionalText("device_binding"), createdAt: try row.timestamp("device_created_at"),
-            lastSeenAt: try row.optionalTimestamp("device_last_seen_at"))
+            lastSeenAt: try row.optionalTimestamp("device_last_seen_at"), report: try DeviceReports.read(row))
     }
 
     /// The condition for phones `d` that exist for the website: all except those whose approval

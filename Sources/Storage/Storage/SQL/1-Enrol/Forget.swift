@@ -73,8 +73,9 @@ private let endedWith = Statement(
 /// The statements that delete what belongs to the user. Rows that are found by another row precede
 /// it.
 private let belongings = [
-    forgetSecrets, forgetEntries, forgetNews, forgetSteps, forgetChallenges, forgetDevices, forgetAttestations,
-    forgetActivations, forgetSentCodes, forgetFactors, forgetRecoveryCodes, forgetNotices, forgetRecoveries,
+    forgetSecrets, forgetEntries, forgetNews, forgetSteps, forgetChallenges, forgetReports, forgetDevices,
+    forgetAttestations, forgetActivations, forgetSentCodes, forgetFactors, forgetRecoveryCodes, forgetNotices,
+    forgetRecoveries,
 ]
 
 /// Mails alone have secrets.
@@ -101,6 +102,13 @@ private let forgetSteps = Statement(
     AND \(Guards.audited)
     """)
 private let forgetChallenges = Statement("DELETE FROM challenge WHERE user_id = :user AND \(Guards.audited)")
+private let forgetReports = Statement(
+    """
+    DELETE /*M! r */ FROM device_report
+    /*M! AS r JOIN device d ON d.id = r.device_id WHERE d.user_id = :user */
+    /*S! WHERE device_id IN (SELECT id FROM device WHERE user_id = :user) */
+    AND \(Guards.audited)
+    """)
 private let forgetDevices = Statement("DELETE FROM device WHERE user_id = :user AND \(Guards.audited)")
 private let forgetAttestations = Statement("DELETE FROM attestation WHERE user_id = :user AND \(Guards.audited)")
 private let forgetActivations = Statement("DELETE FROM activation WHERE user_id = :user AND \(Guards.audited)")

@@ -58,7 +58,7 @@ private let userColumns = """
 extension Store {
     public func devices(of user: UserID, at now: Timestamp) async throws(StoreFailure) -> [DeviceView] {
         let script = Script(
-            "devices", rows: [.devices(of: user)],
+            "devices", rows: [.devices(of: user), .reports(of: user)],
             reads: [devicesOfUser(user: .id(user), stale: Phones.stale(at: now))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
@@ -71,6 +71,6 @@ extension Store {
 
 private let devicesOfUser = Statement(
     """
-    SELECT \(Phones.columns) FROM device d WHERE d.user_id = :user AND \(Phones.isThere)
+    SELECT \(Phones.columns) FROM \(Phones.table) WHERE d.user_id = :user AND \(Phones.isThere)
     ORDER BY d.created_at, d.id
     """)

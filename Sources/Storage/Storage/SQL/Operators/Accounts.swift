@@ -137,7 +137,8 @@ extension Accounts {
         SELECT \(Phones.columns),
         u.id AS user_id, u.username, w.name AS website_name, d.failures, d.failed_at, d.stopped_by,
         \(PhoneAttestation.columns)
-        \(users) JOIN device d ON d.user_id = u.id \(PhoneAttestation.join)
+        \(users) JOIN device d ON d.user_id = u.id LEFT JOIN device_report r ON r.device_id = d.id
+        \(PhoneAttestation.join)
         """
 
     private static func device(_ row: Row) throws(StoreFailure) -> Device {
