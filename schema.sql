@@ -114,8 +114,10 @@ CREATE TABLE IF NOT EXISTS device (
     approval binary(16),                    -- of a waiting phone: the challenge by which the user approves it
     failures int NOT NULL,                  -- wrong numbers since the last right one
     failed_at datetime(3),
+    login_successes int NOT NULL DEFAULT 0, -- challenges that this phone has approved
+    login_failures int NOT NULL DEFAULT 0,  -- challenges that its answer ended otherwise: denied, or with a wrong number
     created_at datetime(3) NOT NULL,
-    last_seen_at datetime(3),
+    last_seen_at datetime(3),               -- an answer of the phone ended a challenge then
     operation binary(16) NOT NULL,
     mac binary(36),                         -- by the relay that wrote the row (see threat-model.md)
     UNIQUE (thumbprint),                    -- one key for each enrolment: it identifies a phone without a certificate
@@ -192,6 +194,7 @@ CREATE TABLE IF NOT EXISTS factor (
     address varchar(254),                   -- of sms and mail: the recipient
     failures int NOT NULL,                  -- wrong codes of this factor since its last right one
     failed_at datetime(3),
+    last_code_at datetime(3),               -- a code of this factor was right then
     approval binary(16),                    -- the challenge by which the user approved it, or the recovery that it belongs to
     created_at datetime(3) NOT NULL,
     confirmed_at datetime(3),

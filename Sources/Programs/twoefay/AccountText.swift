@@ -9,14 +9,16 @@ import World
 
 extension Accounts.Device {
     static let headings = [
-        "DEVICE", "NAME", "PLATFORM", "STATE", "BY", "ATTESTED", "BOUND", "LAST SEEN", "WRONG NUMBERS",
+        "DEVICE", "NAME", "PLATFORM", "STATE", "BY", "ATTESTED", "BOUND", "LAST SEEN", "APPROVED", "FAILED",
+        "WRONG NUMBERS",
     ]
 
     var row: [String] {
         [
             view.id.text, view.name ?? "", view.platform.rawValue, view.state.rawValue, stoppedBy?.rawValue ?? "",
             attestation?.verdict.rawValue ?? "", view.createdAt.rfc3339,
-            view.lastSeenAt?.rfc3339 ?? "never", String(failures),
+            view.lastSeenAt?.rfc3339 ?? "never", String(view.counts.successes), String(view.counts.failures),
+            String(failures),
         ]
     }
 
@@ -32,7 +34,8 @@ extension Accounts.Device {
             "device": .string(view.id.text), "user": .string(username), "website": .string(website),
             "name": .text(view.name), "platform": .string(view.platform.rawValue),
             "state": .string(view.state.rawValue), "stopped_by": .text(stoppedBy?.rawValue),
-            "thumbprint": .text(thumbprint), "failures": .integer(failures),
+            "thumbprint": .text(thumbprint), "login_successes": .integer(view.counts.successes),
+            "login_failures": .integer(view.counts.failures), "failures": .integer(failures),
             "failed_at": .text(failedAt?.rfc3339), "created_at": .string(view.createdAt.rfc3339),
             "last_seen_at": .text(view.lastSeenAt?.rfc3339), "report": view.report?.json ?? .null,
             "attestation": attestation.map { .object($0.json) } ?? .null,
@@ -94,12 +97,12 @@ extension DeviceReport {
 }
 
 extension CodeFactor {
-    static let headings = ["FACTOR", "STATE", "ADDRESS", "ADDED", "CONFIRMED", "WRONG CODES"]
+    static let headings = ["FACTOR", "STATE", "ADDRESS", "ADDED", "CONFIRMED", "LAST CODE", "WRONG CODES"]
 
     var row: [String] {
         [
             kind.rawValue, state.rawValue, address ?? "", createdAt.rfc3339, confirmedAt?.rfc3339 ?? "never",
-            String(failures),
+            lastCodeAt?.rfc3339 ?? "never", String(failures),
         ]
     }
 
@@ -108,6 +111,7 @@ extension CodeFactor {
             "kind": .string(kind.rawValue), "state": .string(state.rawValue), "address": .text(address),
             "failures": .integer(Int64(failures)), "failed_at": .text(failedAt?.rfc3339),
             "created_at": .string(createdAt.rfc3339), "confirmed_at": .text(confirmedAt?.rfc3339),
+            "last_code_at": .text(lastCodeAt?.rfc3339),
         ])
     }
 }
@@ -128,6 +132,7 @@ extension Accounts.User {
             "display_name": .text(displayName), "language": .text(language),
             "proved_at": .text(provedAt?.rfc3339), "identity": identity?.json ?? .null,
             "created_at": .string(createdAt.rfc3339),
+            "last_code_at": .text(factors.compactMap(\.lastCodeAt).max()?.rfc3339),
             "challenge": challenge?.json(at: now) ?? .null, "devices": .array(devices.map(\.json)),
             "factors": .array(factors.map(\.json)),
         ])

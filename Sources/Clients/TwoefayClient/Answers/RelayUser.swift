@@ -16,6 +16,8 @@ public struct RelayUser: Sendable, Equatable {
         public let failures: Int64
         /// The position of the recovery code that must be typed back, if recovery codes wait.
         public let position: Int64?
+        /// The time at which a code of this factor was last right.
+        public let lastCodeAt: Timestamp?
     }
 
     /// The opaque id of the user, as `/register` returned it.
@@ -34,6 +36,8 @@ public struct RelayUser: Sendable, Equatable {
     public let areCodesLocked: Bool
     /// The unfinished steps of the user's enrolment.
     public let missing: [EnrolmentStep]
+    /// The time at which a code of the user was last right.
+    public let lastCodeAt: Timestamp?
     /// The factors that the user can answer with.
     public let factors: [OwnFactor]
     /// The user's phones.
@@ -50,13 +54,14 @@ public struct RelayUser: Sendable, Equatable {
         stoppedBy = json["stopped_by"]?.string
         areCodesLocked = json["codes"]?.string == "locked"
         missing = try json.words(ifAny: "missing")
+        lastCodeAt = try json.timestamp(ifAny: "last_code_at")
         var factors: [OwnFactor] = []
         for factor in try json.objects("factors") {
             factors.append(
                 OwnFactor(
                     kind: try factor.word("kind"), state: try factor.word("state"),
                     address: factor["address"]?.string, failures: factor["failures"]?.integer ?? 0,
-                    position: factor["position"]?.integer))
+                    position: factor["position"]?.integer, lastCodeAt: try factor.timestamp(ifAny: "last_code_at")))
         }
         self.factors = factors
         var devices: [Device] = []
@@ -83,6 +88,15 @@ public struct Device: Sendable, Equatable {
     public let lastSeenAt: Timestamp?
     /// The phone's attestation; nil in a webhook, or if none counts at this website.
     public let attestation: PhoneAttestation?
+    /// The author of a suspension or removal, such as `operator`; nil if the phone is neither.
+    public let stoppedBy: String?
+    /// The number of challenges that the phone has approved.
+    public let loginSuccesses: Int64
+    /// The number of challenges that its answer ended otherwise: denials, reports of fraud, wrong
+    /// numbers, and approvals from a refused place.
+    public let loginFailures: Int64
+    /// The number of wrong numbers since the last right one.
+    public let wrongNumbers: Int64
     /// What the phone last said about itself; nil if it has reported nothing.
     public let report: DeviceReport?
     /// The entry of `devices[]`, or the `data` of a webhook, as the relay sent it.
@@ -98,6 +112,10 @@ public struct Device: Sendable, Equatable {
         attestation = try PhoneAttestation(json["attestation"])
         createdAt = try json.timestamp(ifAny: "created_at")
         lastSeenAt = try json.timestamp(ifAny: "last_seen_at")
+        stoppedBy = json["stopped_by"]?.string
+        loginSuccesses = json["login_successes"]?.integer ?? 0
+        loginFailures = json["login_failures"]?.integer ?? 0
+        wrongNumbers = json["wrong_numbers"]?.integer ?? 0
         report = try json["report"]?.object.map { report throws(CallFault) in try DeviceReport(report) }
     }
 }

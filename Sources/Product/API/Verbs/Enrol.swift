@@ -27,7 +27,7 @@ enum Enrol {
             "GET", "/user/{username}", "Returns a user",
             Form(
                 .website(show),
-                answers: [(200, "token, email, phone, state, stopped_by?, codes, missing?, factors, devices")])),
+                answers: [(200, "token, email, phone, state, stopped_by?, codes, missing?, last_code_at, factors, devices")])),
         Route(
             "DELETE", "/user/{username}", "Deletes a user",
             Form(.website(forget), answers: [(204, "the user is deleted")])),
@@ -95,6 +95,7 @@ enum Enrol {
         if user.state != .active, let doer = user.stoppedBy { body.set("stopped_by", .word(doer)) }
         body.set("codes", user.codes.isLocked ? "locked" : "open")
         body.set(missing: user.enrolment(factors).missing(under: website.policy))
+        body.set("last_code_at", .timestamp(factors.compactMap(\.lastCodeAt).max()))
         body.set("factors", .array(pushed(devices, of: user, by: call.relay) + codes))
         body.set("devices", .array(views))
         return .answer(APIResponse(200, body))

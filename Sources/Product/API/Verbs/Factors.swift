@@ -182,6 +182,7 @@ extension CodeFactor {
         if let confirmedAt { object.set("confirmed_at", .timestamp(confirmedAt)) }
         if let maskedAddress { object.set("address", .string(maskedAddress)) }
         if kind == .recovery, state == .waiting { object.set("position", .integer(counter)) }
+        if let lastCodeAt { object.set("last_code_at", .timestamp(lastCodeAt)) }
         if failures > 0 { object.set("failures", .integer(Int64(failures))) }
         return object
     }

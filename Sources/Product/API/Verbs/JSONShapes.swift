@@ -66,10 +66,14 @@ extension DeviceView {
             "device": .string(id.text), "name": .text(name), "platform": .word(platform), "state": .word(state),
             "jwk": jwk, "thumbprint": .text(thumbprint),
         ]
+        if let stoppedBy { object.set("stopped_by", .word(stoppedBy)) }
         if let binding { object.set("binding", .string(binding)) }
         if let attestation { object.set("attestation", .object(attestation.json)) }
         object.set("created_at", .timestamp(createdAt))
         object.set("last_seen_at", .timestamp(lastSeenAt))
+        object.set("login_successes", .integer(counts.successes))
+        object.set("login_failures", .integer(counts.failures))
+        object.set("wrong_numbers", .integer(counts.wrongNumbers))
         object.set("report", report.map { .object($0.json(at: call.api.time.now())) } ?? .null)
         return object
     }

@@ -27,12 +27,16 @@ public struct CodeFactor: Sendable, Equatable {
     public let confirmedAt: Timestamp?
     /// Whether the user was asked to approve this factor, and did.
     public let isApproved: Bool
+    /// The time at which a code of the factor was last right.
+    public let lastCodeAt: Timestamp?
 
     public init(
         id: FactorID, kind: Factor, state: FactorState, secret: [UInt8]?, algorithm: OTPAlgorithm, digits: Int,
         period: Int?, counter: Int64, address: String?, failures: Int, failedAt: Timestamp?, createdAt: Timestamp,
-        confirmedAt: Timestamp?, isApproved: Bool = false
+        confirmedAt: Timestamp?, isApproved: Bool = false,
+        lastCodeAt: Timestamp? = nil
     ) {
+        self.lastCodeAt = lastCodeAt
         self.id = id
         self.kind = kind
         self.state = state

@@ -16,11 +16,17 @@ public struct DeviceView: Sendable, Equatable {
     public let lastSeenAt: Timestamp?
     /// The last report of the phone about itself; nil if it has sent none.
     public let report: DeviceReport?
+    /// The author of the suspension or revocation; nil if the phone is neither.
+    public let stoppedBy: ChangeAuthor?
+    public let counts: DeviceCounts
 
     public init(
         id: DeviceID, name: String?, platform: Platform, state: DeviceState, pushToken: String, publicKey: [UInt8]?,
-        binding: String?, createdAt: Timestamp, lastSeenAt: Timestamp?, report: DeviceReport?
+        binding: String?, createdAt: Timestamp, lastSeenAt: Timestamp?, report: DeviceReport?,
+        stoppedBy: ChangeAuthor?, counts: DeviceCounts
     ) {
+        self.stoppedBy = stoppedBy
+        self.counts = counts
         self.report = report
         self.id = id
         self.name = name
@@ -31,5 +37,22 @@ public struct DeviceView: Sendable, Equatable {
         self.binding = binding
         self.createdAt = createdAt
         self.lastSeenAt = lastSeenAt
+    }
+}
+
+/// The counts of a phone's answers.
+public struct DeviceCounts: Sendable, Equatable {
+    /// The challenges that the phone has approved.
+    public let successes: Int64
+    /// The challenges that its answer ended otherwise: denials, reports of fraud, wrong numbers, and
+    /// approvals from a refused place.
+    public let failures: Int64
+    /// The wrong numbers since the last right one; too many lock the user.
+    public let wrongNumbers: Int64
+
+    public init(successes: Int64, failures: Int64, wrongNumbers: Int64) {
+        self.successes = successes
+        self.failures = failures
+        self.wrongNumbers = wrongNumbers
     }
 }

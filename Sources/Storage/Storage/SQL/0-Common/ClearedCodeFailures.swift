@@ -55,26 +55,29 @@ extension CodeFailures {
         WHERE user_id = :user AND failures > 0 AND \(Guards.audited)
         """)
 
-    /// Clears the wrong codes that could only have been guesses at this factor. It is part of a
-    /// change that `operation` has put into the audit.
-    static func forget(_ factor: FactorID, of user: UserID, as operation: Operation) -> [BoundStatement] {
+    /// Records that a code of this factor was right, and clears the wrong codes that could only have
+    /// been guesses at this factor. It is part of a change that `operation` has put into the audit.
+    static func right(
+        _ factor: FactorID, of user: UserID, at now: Timestamp, as operation: Operation
+    ) -> [BoundStatement] {
         [
             clearOwnOfAudited(factor: .id(factor), user: .id(user), operation: .id(operation)),
-            clearFactorOfAudited(factor: .id(factor), operation: .id(operation)),
+            clearFactorOfAudited(now: .timestamp(now), factor: .id(factor), operation: .id(operation)),
         ]
     }
 
     private static let clearOwnOfAudited = Statement("\(clearOwn) \(Guards.audited)")
     private static let clearFactorOfAudited = Statement("\(clearFactor) \(Guards.audited)")
 
-    /// Clears the same wrong codes, as part of a change that ends a challenge.
-    static func forget(
-        _ factor: FactorID, of user: UserID, ending challenge: ChallengeID, by operation: Operation
+    /// Does the same as part of a change that ends a challenge.
+    static func right(
+        _ factor: FactorID, of user: UserID, ending challenge: ChallengeID, at now: Timestamp, by operation: Operation
     ) -> [BoundStatement] {
         [
             clearOwnOfEnded(
                 factor: .id(factor), user: .id(user), challenge: .id(challenge), operation: .id(operation)),
-            clearFactorOfEnded(factor: .id(factor), challenge: .id(challenge), operation: .id(operation)),
+            clearFactorOfEnded(
+                now: .timestamp(now), factor: .id(factor), challenge: .id(challenge), operation: .id(operation)),
         ]
     }
 
@@ -92,7 +95,7 @@ extension CodeFailures {
         """
 
     private static let clearFactor =
-        "UPDATE factor SET failures = 0, failed_at = NULL WHERE id = :factor AND failures > 0 AND"
+        "UPDATE factor SET failures = 0, failed_at = NULL, last_code_at = :now WHERE id = :factor AND"
 
     /// Keeps the wrong codes of the active factor of that kind when the factor is removed or gets
     /// another secret. They stay counted, and no right code clears them. The statement must precede

@@ -9,7 +9,7 @@ enum CodeFactors {
         f.algorithm AS factor_algorithm, f.digits AS factor_digits, f.period AS factor_period,
         f.counter AS factor_counter, f.address AS factor_address, f.failures AS factor_failures,
         f.failed_at AS factor_failed_at, f.created_at AS factor_created_at, f.confirmed_at AS factor_confirmed_at,
-        f.approval AS factor_approval
+        f.approval AS factor_approval, f.last_code_at AS factor_last_code_at
         """
 
     static func read(_ row: Row) throws(StoreFailure) -> CodeFactor {
@@ -22,6 +22,7 @@ enum CodeFactors {
             failures: Int(try row.integer("factor_failures")), failedAt: try row.optionalTimestamp("factor_failed_at"),
             createdAt: try row.timestamp("factor_created_at"),
             confirmedAt: try row.optionalTimestamp("factor_confirmed_at"),
-            isApproved: try row.isNull("factor_approval") == false)
+            isApproved: try row.isNull("factor_approval") == false,
+            lastCodeAt: try row.optionalTimestamp("factor_last_code_at"))
     }
 }

@@ -65,7 +65,9 @@ extension Phones {
     static let columns = """
         d.id AS device_id, d.name AS device_name, d.platform AS device_platform, d.state AS device_state,
         d.public_key AS device_public_key, d.binding AS device_binding, d.created_at AS device_created_at,
-        d.last_seen_at AS device_last_seen_at, d.push_token AS device_push_token, \(DeviceReports.columns)
+        d.last_seen_at AS device_last_seen_at, d.push_token AS device_push_token,
+        d.stopped_by AS device_stopped_by, d.login_successes AS device_login_successes,
+        d.login_failures AS device_login_failures, d.failures AS device_failures, \(DeviceReports.columns)
         """
 
     static func read(_ row: Row) throws(StoreFailure) -> DeviceView {
@@ -74,7 +76,11 @@ extension Phones {
             platform: try row.word("device_platform"), state: try row.word("device_state"),
             pushToken: try row.text("device_push_token"), publicKey: try row.optionalBlob("device_public_key"),
             binding: try row.optionalText("device_binding"), createdAt: try row.timestamp("device_created_at"),
-            lastSeenAt: try row.optionalTimestamp("device_last_seen_at"), report: try DeviceReports.read(row))
+            lastSeenAt: try row.optionalTimestamp("device_last_seen_at"), report: try DeviceReports.read(row),
+            stoppedBy: try row.optionalWord("device_stopped_by"),
+            counts: DeviceCounts(
+                successes: try row.integer("device_login_successes"), failures: try row.integer("device_login_failures"),
+                wrongNumbers: try row.integer("device_failures")))
     }
 
     /// The condition for phones `d` that exist for the website: all except those whose approval

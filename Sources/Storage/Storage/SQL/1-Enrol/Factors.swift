@@ -114,7 +114,7 @@ extension Store {
                     next: .integer(counter), operation: .id(operation), factor: .id(factor.id),
                     counter: .integer(factor.counter), user: .id(user), failures: .integer(Int64(failures))),
                 Factors.audit(factor.id, event, at: now, as: operation),
-            ] + CodeFailures.forget(factor.id, of: user, as: operation))
+            ] + CodeFailures.right(factor.id, of: user, at: now, as: operation))
         return try await run(Query(change: change) { rows in rows.happened ? .done : .changed })
     }
 }
@@ -147,7 +147,7 @@ extension Store {
             ]
                 + [RecoveryRows.used(digest, of: user, at: now, as: operation)]
                 + Locks.unlocked(user, by: .code, at: now, as: operation)
-                + CodeFailures.forget(factor, of: user, as: operation))
+                + CodeFailures.right(factor, of: user, at: now, as: operation))
         return try await run(Query(change: change) { rows in rows.happened })
     }
 

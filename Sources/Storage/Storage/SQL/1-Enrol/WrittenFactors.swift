@@ -27,7 +27,7 @@ public enum Factors {
             dropActive(factor.kind, of: user, as: operation),
             makeActive(
                 counter: .integer(counter), now: .timestamp(now), operation: .id(operation), factor: .id(factor.id)),
-        ] + CodeFailures.forget(factor.id, of: user, as: operation) + [
+        ] + CodeFailures.right(factor.id, of: user, at: now, as: operation) + [
             prove(now: .timestamp(now), user: .id(user), operation: .id(operation))
         ] + (factor.kind == .totp ? Recoveries.finished(by: factor.id, of: user, at: now, as: operation) : [])
     }
@@ -102,7 +102,7 @@ public enum Factors {
         """
         UPDATE factor SET id = :factor, secret = :secret, sealed_by = :key, algorithm = :algorithm, digits = :digits,
         period = :period, counter = :counter, address = :address, approval = :challenge, created_at = :now,
-        confirmed_at = :confirmedAt, operation = :operation, failures = CASE state WHEN 'active' THEN 0 ELSE failures END
+        confirmed_at = :confirmedAt, last_code_at = NULL, operation = :operation, failures = CASE state WHEN 'active' THEN 0 ELSE failures END
         WHERE kind = :kind AND state = :state AND user_id = :user AND \(Guards.userMarked)
         """)
 

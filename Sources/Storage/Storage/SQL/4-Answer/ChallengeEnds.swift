@@ -200,7 +200,10 @@ extension CloseScript {
 
     var updatePhone: [BoundStatement] {
         guard let phone = closing.device else { return [] }
-        let seen = seePhone(now: now, device: .id(phone.id), challenge: challenge, operation: .id(operation))
+        let succeeded = closing.life.result == .success
+        let seen = seePhone(
+            now: now, successes: .bool(succeeded), failures: .bool(!succeeded), device: .id(phone.id),
+            challenge: challenge, operation: .id(operation))
         guard closing.life.decision == .approve, phone.failures > 0 else { return [seen] }
         return [seen, forgetFailures(device: .id(phone.id), challenge: challenge, operation: .id(operation))]
     }
@@ -217,8 +220,13 @@ extension CloseScript {
     }
 }
 
+/// Counts the answer of the phone. The script runs once for each operation, so each answer counts
+/// once.
 private let seePhone = Statement(
-    "UPDATE device SET last_seen_at = :now WHERE id = :device AND \(Guards.challengeWritten)")
+    """
+    UPDATE device SET last_seen_at = :now, login_successes = login_successes + :successes,
+    login_failures = login_failures + :failures WHERE id = :device AND \(Guards.challengeWritten)
+    """)
 
 /// Resets the failure count, but only if the challenge had a number. Without a number, an approval
 /// does not show that the user does not guess.

@@ -71,9 +71,10 @@ private let endByCode = """
 
 /// The use of the code.
 extension UsedCode {
-    /// Uses the code up and clears the failures of its factor. The failures of other factors stay.
+    /// Uses the code up, and clears the failures of its factor. The failures of other factors stay.
     func usedUp(_ closing: ChallengeEnd, as operation: Operation) -> [BoundStatement] {
-        let forgets = CodeFailures.forget(factor, of: user, ending: closing.challenge, by: operation)
+        let forgets = CodeFailures.right(
+            factor, of: user, ending: closing.challenge, at: closing.at, by: operation)
         switch kind {
         case .own(_, let next):
             return [
