@@ -7,6 +7,8 @@ public enum Reason: String, Sendable, CaseIterable {
     case place
     case wrongNumber = "wrong_number"
     case wrongCode = "wrong_code"
+    /// The expiry of the user has passed.
+    case userExpired = "user_expired"
 }
 
 /// The choice of the user. `fraud` denies the challenge and freezes the user.

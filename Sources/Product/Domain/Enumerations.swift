@@ -87,6 +87,9 @@ public enum UserState: String, Sendable, CaseIterable {
     case frozen
     /// Blocked because the user left the directory. The state before it returns with the user.
     case disabled
+    /// Active, but the user's expiry has passed. This state is never stored: it follows from the
+    /// clock.
+    case expired
 }
 
 /// The party that approved a further phone before its activation was created.

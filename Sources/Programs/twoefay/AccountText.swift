@@ -13,9 +13,9 @@ extension Accounts.Device {
         "WRONG NUMBERS",
     ]
 
-    var row: [String] {
+    func row(at now: Timestamp) -> [String] {
         [
-            view.id.text, view.name ?? "", view.platform.rawValue, view.state.rawValue, stoppedBy?.rawValue ?? "",
+            view.id.text, view.name ?? "", view.platform.rawValue, view.stateText(at: now), stoppedBy?.rawValue ?? "",
             attestation?.verdict.rawValue ?? "", view.createdAt.rfc3339,
             view.lastSeenAt?.rfc3339 ?? "never", String(view.counts.successes), String(view.counts.failures),
             String(failures),
@@ -29,11 +29,12 @@ extension Accounts.Device {
     /// key. The phone shows it, and the website has pinned it.
     var thumbprint: String? { view.publicKey.flatMap { try? P256PublicKey(x963: $0) }?.thumbprint }
 
-    var json: JSONValue {
+    func json(at now: Timestamp) -> JSONValue {
         .object([
             "device": .string(view.id.text), "user": .string(username), "website": .string(website),
             "name": .text(view.name), "platform": .string(view.platform.rawValue),
-            "state": .string(view.state.rawValue), "stopped_by": .text(stoppedBy?.rawValue),
+            "state": .string(view.stateText(at: now)), "expires_at": .text(view.expiresAt?.rfc3339),
+            "stopped_by": .text(stoppedBy?.rawValue),
             "thumbprint": .text(thumbprint), "login_successes": .integer(view.counts.successes),
             "login_failures": .integer(view.counts.failures), "failures": .integer(failures),
             "failed_at": .text(failedAt?.rfc3339), "created_at": .string(view.createdAt.rfc3339),
@@ -123,7 +124,8 @@ extension Accounts.User {
     func json(at now: Timestamp) -> JSONValue {
         .object([
             "user": .string(username), "website": .string(website), "id": .string(id.text),
-            "state": .string(state.rawValue), "stopped_by": .text(stoppedBy?.rawValue),
+            "state": .string(state.seen(expiresAt, at: now).rawValue), "expires_at": .text(expiresAt?.rfc3339),
+            "stopped_by": .text(stoppedBy?.rawValue),
             "prior_state": .text(priorState?.rawValue), "directory": .text(directory),
             "directory_id": .text(directoryID), "policy": .text(policy), "email": .text(email), "phone": .text(phone),
             "codes": .string(codes.isLocked ? "locked" : "open"),
@@ -133,7 +135,7 @@ extension Accounts.User {
             "proved_at": .text(provedAt?.rfc3339), "identity": identity?.json ?? .null,
             "created_at": .string(createdAt.rfc3339),
             "last_code_at": .text(factors.compactMap(\.lastCodeAt).max()?.rfc3339),
-            "challenge": challenge?.json(at: now) ?? .null, "devices": .array(devices.map(\.json)),
+            "challenge": challenge?.json(at: now) ?? .null, "devices": .array(devices.map { $0.json(at: now) }),
             "factors": .array(factors.map(\.json)),
         ])
     }

@@ -17,10 +17,11 @@ extension Tool {
             "\(user.fullName) has no phone. "
             + "Bind one through the website, or: twoefay user activate \(user.username.asShellWord) --website \(user.website)"
         return Report(
-            user.devices.isEmpty ? none : Table(Accounts.Device.headings, user.devices.map(\.row)).text,
+            user.devices.isEmpty
+                ? none : Table(Accounts.Device.headings, user.devices.map { $0.row(at: store.now) }).text,
             json: .object([
                 "user": .string(user.username), "website": .string(user.website),
-                "devices": .array(user.devices.map(\.json)),
+                "devices": .array(user.devices.map { $0.json(at: store.now) }),
             ]))
     }
 
@@ -35,7 +36,7 @@ extension Tool {
         let certificates = try store.read(DeviceCertificates.all(of: device.view.id))
         let none = "It has no certificate of this installation's authority that has not expired."
         let table = Table(DeviceCertificates.Certificate.headings, certificates.map(\.row))
-        var json = device.json.object ?? [:]
+        var json = device.json(at: store.now).object ?? [:]
         json.set("certificates", .array(certificates.map(\.json)))
         let key = device.thumbprint.map { "its key has the thumbprint \($0)" } ?? "it has no key: its website keeps it"
         let report = device.reportText(at: store.now).map { "\n\n\($0)" } ?? ""
@@ -43,7 +44,7 @@ extension Tool {
             """
             A phone of \(device.owner); \(key).
 
-            \(Table(Accounts.Device.headings, [device.row]).text)\(report)\(device.attestationText)
+            \(Table(Accounts.Device.headings, [device.row(at: store.now)]).text)\(report)\(device.attestationText)
 
             \(certificates.isEmpty ? none : table.text)
             """, json: .object(json))

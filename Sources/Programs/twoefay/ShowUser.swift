@@ -20,9 +20,10 @@ extension Tool {
 
 extension Accounts.User {
     fileprivate func text(at now: Timestamp) -> String {
-        var lines = ["\(fullName) is \(state.rawValue), registered at \(createdAt.rfc3339)."]
+        var lines = ["\(fullName) is \(state.seen(expiresAt, at: now).rawValue), registered at \(createdAt.rfc3339)."]
         for (name, value) in [
             ("Display name", displayName), ("Language", language), ("E-mail", email), ("Phone number", phone),
+            (UserExpiry.hasPassed(expiresAt, at: now) ? "Expired at" : "Expires at", expiresAt?.rfc3339),
             ("First factor confirmed at", provedAt?.rfc3339), ("Identity confirmed", identity?.text),
             ("Id in log and audit", id.text),
             ("From the directory", directory.map { "\($0), entry \(directoryID ?? "")" }),
@@ -39,7 +40,7 @@ extension Accounts.User {
             devices.isEmpty
                 ? "No phone is bound. Bind one through the website, or: "
                     + "twoefay user activate \(username.asShellWord) --website \(website)"
-                : Table(Accounts.Device.headings, devices.map(\.row)).text)
+                : Table(Accounts.Device.headings, devices.map { $0.row(at: now) }).text)
         if !factors.isEmpty { lines.append("\n" + Table(CodeFactor.headings, factors.map(\.row)).text) }
         if let lockedAt = codes.lockedAt {
             lines.append(
@@ -49,14 +50,14 @@ extension Accounts.User {
             let last = codes.failedAt?.rfc3339 ?? "at an unknown time"
             lines.append("\nConsecutive wrong codes: \(codes.failures), the last one \(last).")
         }
-        if let blocked { lines.append("\n\(blocked)") }
+        if let blocked = blocked(at: now) { lines.append("\n\(blocked)") }
         return lines.joined(separator: "\n")
     }
 
     /// The explanation of the state; nil for an active user.
-    private var blocked: String? {
+    private func blocked(at now: Timestamp) -> String? {
         let returning = priorState ?? .locked
-        return switch state {
+        return switch state.seen(expiresAt, at: now) {
         case .active: nil
         case .locked:
             stoppedBy == .operator
@@ -69,6 +70,9 @@ extension Accounts.User {
                 + (returning == .active ? "" : ", and the user is then \(returning.rawValue)")
                 + ". To give the user to the website instead: twoefay user enable \(username.asShellWord) "
                 + "--website \(website)"
+        case .expired:
+            "The user has expired, and no login succeeds. To set another time: "
+                + "twoefay user expire \(username.asShellWord) --website \(website) --at DATE, or --never"
         }
     }
 

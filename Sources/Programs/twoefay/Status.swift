@@ -53,6 +53,8 @@ extension Tool {
             members.set("sms", status.texts.json)
             let directories = settings.directories.all
             lines += directories.map { $0.line(status.syncs[$0.name]) }
+            if let warning = status.expiryWarning { lines.append(warning) }
+            members.set("expiring_users", .integer(Int64(status.expiring.count)))
             members.set("directories", .array(directories.map { $0.json(status.syncs[$0.name]) }))
         case .failure(let failure):
             lines.append(failure.text)
@@ -77,7 +79,8 @@ extension Tool {
                     StoreReport(
                         work: try store.runBlocking(StoreStatus.query),
                         texts: try store.runBlocking(SMSUsageReport.query(of: now)),
-                        syncs: try store.runBlocking(DirectoryRuns.all)))
+                        syncs: try store.runBlocking(DirectoryRuns.all),
+                        expiring: try store.runBlocking(Expiries.soon(at: now))))
             } catch {
                 return .failure(Failure(store: error))
             }
@@ -92,6 +95,15 @@ private struct StoreReport {
     let work: StoreStatus
     let texts: SMSUsageReport
     let syncs: [String: DirectoryRuns.Last]
+    let expiring: [Expiries.Expiring]
+
+    /// The warning about users who expire soon; nil if there is none.
+    var expiryWarning: String? {
+        guard let first = expiring.first else { return nil }
+        let number = expiring.count < Expiries.most ? counted(Int64(expiring.count), "user") : "\(Expiries.most) users"
+        return "Warning: \(number) will expire within seven days, the first at \(first.expiresAt.rfc3339). "
+            + "To list them: twoefay user expiring"
+    }
 }
 
 extension Settings.DirectorySettings {

@@ -73,6 +73,7 @@ struct ConversationTests {
         #expect(
             device.names == [
                 "device", "name", "platform", "state", "jwk", "thumbprint", "created_at", "last_seen_at",
+                "login_successes", "login_failures", "wrong_numbers", "report",
             ])
         #expect(device["platform"] == "ios")
         #expect(device["state"] == "active")

@@ -42,7 +42,7 @@ struct FactorsTests {
         let now = try code(secret, at: rig.relay.time.now())
         #expect(await shop.send("POST", confirm, ["otp": now]).json == ["confirmed": true])
         let shown = await shop.send("GET", "/user/bob")["factors"]?.array?.first?.object
-        #expect(shown?.names == ["kind", "state", "created_at", "confirmed_at"])
+        #expect(shown?.names == ["kind", "state", "created_at", "confirmed_at", "last_code_at"])
         #expect(shown?["kind"] == "totp" && shown?["state"] == "active")
 
         let second = await shop.send("POST", "/user/bob/totp")

@@ -31,6 +31,8 @@ public struct RelayUser: Sendable, Equatable {
     /// The cause of a lock or freeze; nil if there is none. `phone` means the answers of a phone;
     /// `operator` means that only an operator can lift it.
     public let stoppedBy: String?
+    /// The time from which no login of the user succeeds; nil if the user does not expire.
+    public let expiresAt: Timestamp?
     /// Whether the user's codes are locked after too many wrong ones. The user's phone can still
     /// approve.
     public let areCodesLocked: Bool
@@ -52,6 +54,7 @@ public struct RelayUser: Sendable, Equatable {
         phone = json["phone"]?.string
         state = try json.word("state")
         stoppedBy = json["stopped_by"]?.string
+        expiresAt = try json.timestamp(ifAny: "expires_at")
         areCodesLocked = json["codes"]?.string == "locked"
         missing = try json.words(ifAny: "missing")
         lastCodeAt = try json.timestamp(ifAny: "last_code_at")
@@ -90,6 +93,8 @@ public struct Device: Sendable, Equatable {
     public let attestation: PhoneAttestation?
     /// The author of a suspension or removal, such as `operator`; nil if the phone is neither.
     public let stoppedBy: String?
+    /// The time at which the phone expires with its user; nil if it does not.
+    public let expiresAt: Timestamp?
     /// The number of challenges that the phone has approved.
     public let loginSuccesses: Int64
     /// The number of challenges that its answer ended otherwise: denials, reports of fraud, wrong
@@ -113,6 +118,7 @@ public struct Device: Sendable, Equatable {
         createdAt = try json.timestamp(ifAny: "created_at")
         lastSeenAt = try json.timestamp(ifAny: "last_seen_at")
         stoppedBy = json["stopped_by"]?.string
+        expiresAt = try json.timestamp(ifAny: "expires_at")
         loginSuccesses = json["login_successes"]?.integer ?? 0
         loginFailures = json["login_failures"]?.integer ?? 0
         wrongNumbers = json["wrong_numbers"]?.integer ?? 0

@@ -93,6 +93,8 @@ public struct Reason: RelayWord {
     public static let frozen = Reason(rawValue: "frozen")
     /// The user has left the directory with which the relay syncs.
     public static let disabled = Reason(rawValue: "disabled")
+    /// The expiry of the user has passed.
+    public static let userExpired = Reason(rawValue: "user_expired")
 }
 
 /// An unfinished step of a user's enrolment, which the website can resume.
@@ -131,4 +133,6 @@ public struct AccountState: RelayWord {
     public static let frozen = AccountState(rawValue: "frozen")
     /// A user who has left the directory with which the relay syncs, or a factor of this user.
     public static let disabled = AccountState(rawValue: "disabled")
+    /// A user whose expiry has passed, or a phone or factor of this user.
+    public static let expired = AccountState(rawValue: "expired")
 }

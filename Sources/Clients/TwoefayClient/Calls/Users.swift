@@ -1,5 +1,6 @@
 import Bytes
 import JSON
+import World
 
 extension RelayClient {
     /// A newly registered user, with the activation of the first phone.
@@ -19,9 +20,12 @@ extension RelayClient {
     ///
     /// If the answer was lost, the repetition throws `.shownOnce`. The user is then registered, and
     /// `activation(for:)` returns another code.
+    ///
+    /// - Parameter expiresAt: the time from which no login of the user succeeds; nil if the user does
+    ///   not expire.
     public func register(
         _ username: String, email: String? = nil, phone: String? = nil, displayName: String? = nil,
-        language: String? = nil
+        language: String? = nil, expiresAt: Timestamp? = nil
     ) async throws(CallFault) -> Registered {
         var body: JSONObject = ["username": .string(username)]
         for (name, value) in [
@@ -29,6 +33,7 @@ extension RelayClient {
         ] {
             body.set(name, value.map { .string($0) })
         }
+        body.set("expires_at", expiresAt.map { .string($0.rfc3339) })
         let answer = try await call("POST", "/register", body)
         let activation = try answer.object("activation")
         let isMailed = activation["sent_to"] != nil
@@ -109,10 +114,21 @@ extension RelayClient {
         public var phone: Value?
         public var displayName: Value?
         public var language: Value?
+        public var expiry: Expiry?
+
+        /// The time from which no login of the user succeeds, or none.
+        public enum Expiry: Sendable, Equatable {
+            /// The user expires at this time, which may have passed.
+            case at(Timestamp)
+            /// The user does not expire.
+            case never
+        }
 
         public init(
-            email: Value? = nil, phone: Value? = nil, displayName: Value? = nil, language: Value? = nil
+            email: Value? = nil, phone: Value? = nil, displayName: Value? = nil, language: Value? = nil,
+            expiry: Expiry? = nil
         ) {
+            self.expiry = expiry
             self.email = email
             self.phone = phone
             self.displayName = displayName
@@ -129,6 +145,11 @@ extension RelayClient {
                 case .removed: body[name] = .null
                 case nil: break
                 }
+            }
+            switch expiry {
+            case .at(let time): body["expires_at"] = .string(time.rfc3339)
+            case .never: body["expires_at"] = .null
+            case nil: break
             }
             return body
         }

@@ -1,6 +1,7 @@
 import Domain
 import JSON
 import Relay
+import World
 
 /// A parameter of a body, declared once. The declaration defines how the parameter is read, which
 /// faults it can have, and how OpenAPI describes it.
@@ -158,6 +159,29 @@ extension Field where Value == JSONValue {
                 return nil
             }
             return value
+        }
+    }
+}
+
+extension Field where Value == Timestamp {
+    /// A time in UTC, as RFC 3339 writes it.
+    static func time(_ name: String, _ summary: String) -> Field {
+        Field(name: name, summary: summary, schema: ["type": "string", "format": "date-time"]) {
+            value, parameter, faults in
+            guard let text = value.string else {
+                faults.append(FieldFault(parameter, .type, mustBeString))
+                return nil
+            }
+            guard let time = Timestamp(rfc3339: text), time >= Timestamp(seconds: 0) else {
+                faults.append(
+                    FieldFault(
+                        parameter, .format,
+                        LocalizedText(
+                            "must be a time in UTC such as 2026-12-31T23:00:00Z",
+                            de: "muss eine Zeit in UTC wie 2026-12-31T23:00:00Z sein")))
+                return nil
+            }
+            return time
         }
     }
 }

@@ -15,6 +15,8 @@ enum Parameters {
     static let language = Field.text(
         "language", limit: 256, "The language of messages to the user: a tag, or a full Accept-Language value",
         rule: FieldRule.language)
+    static let expiresAt = Field.time(
+        "expires_at", "The time from which no login of the user succeeds, such as 2026-12-31T23:00:00Z")
     static let token = Field.opaque("token", limit: 128, "The user's token from /register")
 
     // Phones.

@@ -8,17 +8,18 @@ enum Addresses {
 
     static let routes = [
         Route(
-            "PATCH", "/user/{username}", "Changes a user's display name, language, email address and phone number",
+            "PATCH", "/user/{username}",
+            "Changes a user's display name, language, expiry, email address and phone number",
             Form(
                 .website(change),
                 [
                     P.email.orNull.optional, P.phone.orNull.optional, P.displayName.orNull.optional,
-                    P.language.orNull.optional, P.approval.optional,
-                ], oneOf: ["email", "phone", "display_name", "language"],
+                    P.language.orNull.optional, P.expiresAt.orNull.optional, P.approval.optional,
+                ], oneOf: ["email", "phone", "display_name", "language", "expires_at"],
                 answers: [
                     (
                         200,
-                        "email, phone, display_name, language; waiting: new addresses, each of which got a code"
+                        "email, phone, display_name, language, expires_at; waiting: new addresses, each of which got a code"
                     ),
                     (403, "approval_required: the challenge, and number?, of the approval"),
                     (409, "another user has the address, or no courier can send a code to it"),
@@ -40,6 +41,7 @@ enum Addresses {
         var change = UserChange()
         change.displayName = call[P.displayName.orNull]
         change.language = call[P.language.orNull]
+        change.expiresAt = call[P.expiresAt.orNull]
         if let email = call[P.email.orNull] { change.addresses.updateValue(email, forKey: .mail) }
         if let phone = call[P.phone.orNull] { change.addresses.updateValue(phone, forKey: .sms) }
         let changed = try await call.relay.change(
@@ -50,7 +52,7 @@ enum Addresses {
                 200,
                 [
                     "email": .text(user.email), "phone": .text(user.phone), "display_name": .text(user.displayName),
-                    "language": .text(user.language),
+                    "language": .text(user.language), "expires_at": .timestamp(user.expiresAt),
                     "waiting": .array(changed.waiting.map { .string($0.text) }),
                 ]))
     }

@@ -14,7 +14,7 @@ enum Enrol {
                 .website(register),
                 [
                     P.username.required, P.email.optional, P.phone.optional, P.displayName.optional,
-                    P.language.optional,
+                    P.language.optional, P.expiresAt.optional,
                 ],
                 answers: [
                     (
@@ -27,7 +27,12 @@ enum Enrol {
             "GET", "/user/{username}", "Returns a user",
             Form(
                 .website(show),
-                answers: [(200, "token, email, phone, state, stopped_by?, codes, missing?, last_code_at, factors, devices")])),
+                answers: [
+                    (
+                        200,
+                        "token, email, phone, state, stopped_by?, expires_at, codes, missing?, last_code_at, factors, devices"
+                    )
+                ])),
         Route(
             "DELETE", "/user/{username}", "Deletes a user",
             Form(.website(forget), answers: [(204, "the user is deleted")])),
@@ -67,7 +72,7 @@ enum Enrol {
     @Sendable static func register(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let registration = Registration(
             username: try call.required(P.username), email: call[P.email], phone: call[P.phone],
-            displayName: call[P.displayName], language: call[P.language])
+            displayName: call[P.displayName], language: call[P.language], expiresAt: call[P.expiresAt])
         let (token, activation) = try await call.relay.register(registration, by: website, as: call.operation)
         return .secret(["token": .string(token.text), "activation": .object(try await activation.json(call))])
     }
@@ -93,6 +98,7 @@ enum Enrol {
             "state": .word(user.state),
         ]
         if user.state != .active, let doer = user.stoppedBy { body.set("stopped_by", .word(doer)) }
+        body.set("expires_at", .timestamp(user.expiresAt))
         body.set("codes", user.codes.isLocked ? "locked" : "open")
         body.set(missing: user.enrolment(factors).missing(under: website.policy))
         body.set("last_code_at", .timestamp(factors.compactMap(\.lastCodeAt).max()))

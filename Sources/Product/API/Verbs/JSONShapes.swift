@@ -63,10 +63,12 @@ extension DeviceView {
             thumbprint = key.thumbprint
         }
         var object: JSONObject = [
-            "device": .string(id.text), "name": .text(name), "platform": .word(platform), "state": .word(state),
+            "device": .string(id.text), "name": .text(name), "platform": .word(platform),
+            "state": .string(stateText(at: call.api.time.now())),
             "jwk": jwk, "thumbprint": .text(thumbprint),
         ]
         if let stoppedBy { object.set("stopped_by", .word(stoppedBy)) }
+        if let expiresAt { object.set("expires_at", .timestamp(expiresAt)) }
         if let binding { object.set("binding", .string(binding)) }
         if let attestation { object.set("attestation", .object(attestation.json)) }
         object.set("created_at", .timestamp(createdAt))

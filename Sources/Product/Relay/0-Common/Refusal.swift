@@ -53,6 +53,16 @@ extension Refusal {
                 + "ihn der nächste Abgleich frei; sonst kann das der Betreiber tun: twoefay user enable"))
 }
 
+extension Refusal {
+    /// The refusal of a code or an approval of a user whose expiry has passed.
+    static let userExpired = Refusal.forbidden(
+        LocalizedText(
+            "The user has expired. The website can set another expires_at with PATCH /user/…, or an operator does: "
+                + "twoefay user expire",
+            de: "Der Benutzer ist abgelaufen. Die Website kann mit PATCH /user/… ein anderes expires_at setzen, oder "
+                + "der Betreiber tut das: twoefay user expire"))
+}
+
 /// A fault in one parameter of a request.
 public struct FieldFault: Sendable, Equatable {
     public enum Code: String, Sendable {

@@ -34,6 +34,7 @@ public struct UserChange: Sendable {
     public var displayName: String??
     public var language: String??
     public var addresses: [Factor: String?] = [:]
+    public var expiresAt: Timestamp??
 
     public init() {}
 }

@@ -19,12 +19,15 @@ public struct DeviceView: Sendable, Equatable {
     /// The author of the suspension or revocation; nil if the phone is neither.
     public let stoppedBy: ChangeAuthor?
     public let counts: DeviceCounts
+    /// The time at which the phone expires, with its user; nil if it does not.
+    public let expiresAt: Timestamp?
 
     public init(
         id: DeviceID, name: String?, platform: Platform, state: DeviceState, pushToken: String, publicKey: [UInt8]?,
         binding: String?, createdAt: Timestamp, lastSeenAt: Timestamp?, report: DeviceReport?,
-        stoppedBy: ChangeAuthor?, counts: DeviceCounts
+        stoppedBy: ChangeAuthor?, counts: DeviceCounts, expiresAt: Timestamp?
     ) {
+        self.expiresAt = expiresAt
         self.stoppedBy = stoppedBy
         self.counts = counts
         self.report = report
@@ -38,6 +41,16 @@ public struct DeviceView: Sendable, Equatable {
         self.createdAt = createdAt
         self.lastSeenAt = lastSeenAt
     }
+}
+
+extension DeviceView {
+    /// Whether the phone could answer if its user had not expired.
+    public func hasExpired(at now: Timestamp) -> Bool {
+        state == .active && UserExpiry.hasPassed(expiresAt, at: now)
+    }
+
+    /// The state for websites and operators: that of the row, or `expired`.
+    public func stateText(at now: Timestamp) -> String { hasExpired(at: now) ? "expired" : state.rawValue }
 }
 
 /// The counts of a phone's answers.

@@ -254,6 +254,7 @@ extension Relay {
 
     static func barred(_ state: UserState) -> Refusal {
         guard state != .disabled else { return .disabled }
+        guard state != .expired else { return .userExpired }
         return .forbidden(
             LocalizedText(
                 "The user is \(state.rawValue) and cannot get a factor: unlock the user first, POST /user/…/unlock",

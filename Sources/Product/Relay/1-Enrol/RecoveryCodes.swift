@@ -73,6 +73,7 @@ extension Relay {
         for _ in 0..<Self.mostReadings {
             let user = try await user(named: username, of: website)
             guard user.state != .disabled else { throw .disabled }
+            guard user.state != .expired else { throw .userExpired }
             guard user.state == .active || user.stoppedBy != .operator else { throw .stopped("user unlock") }
             guard !user.codes.isLocked else { throw .codesLocked }
             guard user.state != .active else { return true }

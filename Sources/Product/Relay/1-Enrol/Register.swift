@@ -24,8 +24,14 @@ public struct Registration: Sendable {
     public var phone: String?
     public var displayName: String?
     public var language: String?
+    /// The time from which no login of the user succeeds; nil if the user does not expire.
+    public var expiresAt: Timestamp?
 
-    public init(username: String, email: String?, phone: String?, displayName: String?, language: String?) {
+    public init(
+        username: String, email: String?, phone: String?, displayName: String?, language: String?,
+        expiresAt: Timestamp? = nil
+    ) {
+        self.expiresAt = expiresAt
         self.username = username
         self.email = email
         self.phone = phone
@@ -64,7 +70,10 @@ public struct UserRow: Sendable, Equatable {
     public let phone: String?
     public let displayName: String?
     public let language: String?
-    public let state: UserState
+    /// The state as it is stored; in a row that `Relay.user` returns, the state at that time.
+    public var state: UserState
+    /// The time from which no login of the user succeeds; nil if the user does not expire.
+    public let expiresAt: Timestamp?
     /// Whether a factor of the user was ever bound, so that a further one needs approval.
     public let isProved: Bool
     /// Whether an operator confirmed the identity of the person.
@@ -78,8 +87,9 @@ public struct UserRow: Sendable, Equatable {
     public init(
         id: UserID, token: UserToken, username: String, email: String?, phone: String?, displayName: String?,
         language: String?, state: UserState, isProved: Bool, isIdentityConfirmed: Bool,
-        challenge: ChallengeID?, stoppedBy: ChangeAuthor?, codes: CodeLockout
+        challenge: ChallengeID?, stoppedBy: ChangeAuthor?, codes: CodeLockout, expiresAt: Timestamp?
     ) {
+        self.expiresAt = expiresAt
         self.id = id
         self.token = token
         self.username = username
@@ -215,7 +225,8 @@ extension Relay {
         let row = try await withStore("user") { () async throws(StoreFailure) in
             try await store.user(named: username, of: website.id)
         }
-        guard let row else { throw .notFound }
+        guard var row else { throw .notFound }
+        row.state = row.state.seen(row.expiresAt, at: time.now())
         return row
     }
 

@@ -16,6 +16,7 @@ import World
 /// asked → sent → one of the ends, and an end never changes. A challenge may begin with an end. The
 /// reason is `undeliverable` if no factor can answer it, and `locked` if codes are locked and no
 /// phone can answer. If the user is locked, frozen or disabled, that state is the reason.
+/// If the user has expired, the reason is `user_expired`.
 ///
 /// A new challenge supersedes the user's open ones. But a login from an unknown browser supersedes
 /// none from a known browser.
@@ -83,8 +84,8 @@ public struct OpenedChallenge: Sendable, Equatable {
     /// Whether the user has a bound phone.
     public let verified: Bool
     /// The number for the person to enter on the phone. It is nil if the policy asks for none, if no
-    /// phone can answer, or if the challenge failed as `locked`, `frozen` or
-    /// `disabled`.
+    /// phone can answer, or if the challenge failed as `locked`, `frozen`,
+    /// `disabled` or `user_expired`.
     public let number: String?
     /// The factor that has begun; nil if none has. The website may submit a recovery code in either
     /// case.
@@ -170,7 +171,7 @@ extension Relay {
         if plan.beginsWithMessage, factor == nil, !stored.life.state.isEnd {
             factor = await advance(challenge.id, because: .asked)
         }
-        let isRefused = [.locked, .frozen, .disabled].contains(stored.life.reason)
+        let isRefused = [.locked, .frozen, .disabled, .userExpired].contains(stored.life.reason)
         // Without a phone there is nowhere to enter the number. The challenge keeps it, so that a phone
         // that is bound meanwhile cannot approve without it.
         let isShown = !isRefused && !subject.phones.isEmpty && plan.takesPhones

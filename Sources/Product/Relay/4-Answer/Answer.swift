@@ -19,7 +19,7 @@ public protocol AnswerStore: Sendable {
     func challenge(of user: UserID, meantBy operation: OperationID, at: Timestamp)
         async throws(StoreFailure) -> ChallengeID?
     /// The current state of the phone, even if it is not active; nil if the phone is gone.
-    func eligibility(of device: DeviceID) async throws(StoreFailure) -> AnswerEligibility?
+    func eligibility(of device: DeviceID, at: Timestamp) async throws(StoreFailure) -> AnswerEligibility?
     /// Freezes the user after a report of fraud about a challenge that ended otherwise.
     ///
     /// - Returns: nil if the phone may not report, or if the challenge ended with a report of

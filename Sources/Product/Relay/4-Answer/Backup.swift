@@ -62,6 +62,7 @@ extension Relay {
         }
         let policy = try policy(of: row)
         if try await wasWrong(row, policy, open, as: operation) { return true }
+        guard !open.hasUserExpired else { throw .userExpired }
         // The refusal is the same for right and wrong codes, so it reveals nothing about the code.
         guard !open.lockout.isLocked else {
             recordCode(.locked, row, website, [])

@@ -22,10 +22,14 @@ public struct OpenCodes: Sendable, Equatable {
     public let lockout: CodeLockout
     /// Whether this operation has already counted a wrong code.
     public let isCounted: Bool
+    /// Whether the user's expiry has passed.
+    public let hasUserExpired: Bool
 
     public init(
-        factors: [CodeFactor], sent: [FactorID: [Int64]], isRecoveryCode: Bool, lockout: CodeLockout, isCounted: Bool
+        factors: [CodeFactor], sent: [FactorID: [Int64]], isRecoveryCode: Bool, lockout: CodeLockout, isCounted: Bool,
+        hasUserExpired: Bool
     ) {
+        self.hasUserExpired = hasUserExpired
         self.factors = factors
         self.sent = sent
         self.isRecoveryCode = isRecoveryCode

@@ -238,7 +238,10 @@ extension Relay {
         let ended = try await settled(found)
         if ended.life.state.isEnd { return try await tooLate(ended, content, by: phone) }
         let standing = try await withStore("answer") { () async throws(StoreFailure) in
-            try await store.eligibility(of: phone.id)
+            try await store.eligibility(of: phone.id, at: time.now())
+        }
+        if let standing, standing.device == .active, standing.user == .expired {
+            return await refused(.revoked, row.id, by: phone, as: .userExpired)
         }
         guard let standing, standing.device == .active, standing.user == .active else {
             return await refused(.revoked, row.id, by: phone, as: .unauthenticated)

@@ -74,6 +74,7 @@ extension ShopText {
         case .locked: "There were too many wrong answers, so your account is locked."
         case .frozen: "Your phone has reported fraud, so your account is frozen."
         case .disabled: "Your account is disabled. Please contact us."
+        case .userExpired: "Your account has expired. Please contact us."
         case .notProved:
             "The login service reports an approval, but without a valid signature from your phone. Nothing was done. Please tell us about it."
 

@@ -76,6 +76,7 @@ extension ShopText {
         case .locked: "Es gab zu viele falsche Antworten. Ihr Konto ist deshalb gesperrt."
         case .frozen: "Ihr Telefon hat einen Betrug gemeldet. Ihr Konto ist deshalb gesperrt."
         case .disabled: "Ihr Konto ist stillgelegt. Bitte wenden Sie sich an uns."
+        case .userExpired: "Ihr Konto ist abgelaufen. Bitte wenden Sie sich an uns."
         case .notProved:
             "Der Anmeldedienst meldet eine Bestätigung, aber ohne gültige Signatur Ihres Telefons. Es wurde nichts ausgeführt. Bitte sagen Sie uns Bescheid."
 

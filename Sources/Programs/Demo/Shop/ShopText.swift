@@ -19,7 +19,7 @@ enum ShopText: Sendable, Hashable {
     case textOnItsWay, textSent, mailOnItsWay, mailSent, typeAppCode, typeTokenCode, typeAnyCode
     case saidYes, saidYesThen, notLoggedIn, notDone, logInAgain
     case denied, fraud, wrongNumber, endedByWrongCode, farPhone, expired, cancelled, superseded, undeliverable, locked,
-        frozen, disabled, notProved
+        frozen, disabled, userExpired, notProved
 
     // Codes.
     case enterCode, code, codeRule, wrongCode, otherWays, haveRecoveryCode, notThisWay

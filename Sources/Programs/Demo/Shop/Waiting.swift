@@ -221,6 +221,7 @@ extension Shop {
         case .locked: .locked
         case .frozen: .frozen
         case .disabled: .disabled
+        case .userExpired: .userExpired
         default: .cancelled
         }
     }

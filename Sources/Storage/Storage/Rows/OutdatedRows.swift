@@ -35,7 +35,8 @@ public struct OutdatedRow: Sendable {
         search(
             "user", "user_id",
             [
-                "user.changed", "user.identity", "user.locked", "user.taken", "user.frozen", "user.unlocked",
+                "user.changed", "user.expiry", "user.identity", "user.locked", "user.taken", "user.frozen",
+                "user.unlocked",
                 "user.disabled", "user.enabled",
             ]),
         search("device", "device_id", ["device.bound", "device.suspended", "device.resumed", "device.unbound"]),

@@ -70,6 +70,7 @@ enum SchemaText {
             identity_confirmed_at datetime(3),      -- an operator confirmed then that the person's identity was checked
             identity_by varchar(64),                -- the person who checked it
             identity_document varchar(256),         -- the document that was checked
+            expires_at datetime(3),                 -- no login of the user succeeds from then on; null: the user does not expire
             challenge_id binary(16),                -- the newest challenge; its row is deleted after retention.logins
             former_email varchar(254),              -- the mail address before the changes of the last days; null: never changed
             email_changed_at datetime(3),           -- the mail address was last changed or removed then
@@ -82,6 +83,8 @@ enum SchemaText {
             UNIQUE (website_id, phone),
             UNIQUE (website_id, directory, directory_id)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        CREATE INDEX IF NOT EXISTS user_expiry ON user (expires_at);
 
         -- Activation codes, as digests: nobody can bind a phone with a row.
         CREATE TABLE IF NOT EXISTS activation (
@@ -451,6 +454,30 @@ enum SchemaText {
              ORDER BY d.created_at DESC, d.id LIMIT 1) AS dev_token,
             w.name AS website, u.created_at
         FROM user u JOIN website w ON w.id = u.website_id;
+
+        -- For people: the phones of all users, with their counts and the last report of each. A report is a hint and no proof.
+        CREATE VIEW IF NOT EXISTS Phones AS
+        SELECT w.name AS website, u.username, lower(hex(d.id)) AS device, d.name, d.platform, d.state, d.stopped_by,
+            u.state AS user_state, u.expires_at, d.login_successes, d.login_failures, d.failures AS wrong_numbers, d.created_at,
+            d.last_seen_at, (SELECT max(f.last_code_at) FROM factor f WHERE f.user_id = u.id) AS last_code_at,
+            r.os, r.os_version, r.patch_level, r.app_version, r.model, r.battery, r.screen_lock, r.rooted, r.reported_at,
+            r.received_at
+        FROM device d JOIN user u ON u.id = d.user_id JOIN website w ON w.id = u.website_id
+        LEFT JOIN device_report r ON r.device_id = d.id;
+
+        -- For people: the phones of each website by state, with the answers of these phones.
+        CREATE VIEW IF NOT EXISTS PhonesByState AS
+        SELECT w.name AS website, d.state, d.platform, count(*) AS phones, sum(d.login_successes) AS login_successes,
+            sum(d.login_failures) AS login_failures, max(d.last_seen_at) AS last_seen_at
+        FROM device d JOIN user u ON u.id = d.user_id JOIN website w ON w.id = u.website_id
+        GROUP BY w.name, d.state, d.platform;
+
+        -- For people: the users of each website by state, and how many of them have an expiry.
+        CREATE VIEW IF NOT EXISTS UsersByState AS
+        SELECT w.name AS website, u.state, count(*) AS users, count(u.codes_locked_at) AS codes_locked,
+            count(u.expires_at) AS with_expiry, min(u.expires_at) AS first_expiry
+        FROM user u JOIN website w ON w.id = u.website_id
+        GROUP BY w.name, u.state;
 
         -- For people: the logins of each website by hour, and their results.
         CREATE VIEW IF NOT EXISTS LoginsByHour AS

@@ -50,6 +50,11 @@ struct RealShop {
             [word, "--challenge", challenge] + (number.map { ["--number", $0] } ?? []), of: username)
     }
 
+    /// Reports the state of the user's phone.
+    func report(_ arguments: [String], of username: String) async throws {
+        try await phone(["status"] + arguments, of: username)
+    }
+
     private func phone(_ arguments: [String], of username: String) async throws {
         let ended = try await Child.run(
             try BuiltProgram.twoefay.path, ["phone"] + arguments + ["--keys", keys(username)])

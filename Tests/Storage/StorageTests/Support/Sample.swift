@@ -243,6 +243,8 @@ enum Sample {
         try await runNotices(on: store, operation)
         try await runRecoveries(on: store, operation)
         try await runReports(on: store)
+        _ = try await store.run(Expiries.set(id(15), to: later, at: now, as: operation()))
+        _ = try await store.run(Expiries.soon(at: now))
         _ = try await store.challenge(id(15), of: website)
         _ = try await store.pending(of: id(15), at: now)
         try await store.markSeen(id(15), at: now)
@@ -361,7 +363,7 @@ enum Sample {
             failedAt: nil, isCertified: true)
         _ = try await store.freeze(LateFraud(challenge: id(34), phone: reporter, at: now), as: operation())
         _ = try await store.challenge(of: id(34), meantBy: id(34), at: now)
-        _ = try await store.eligibility(of: id(30))
+        _ = try await store.eligibility(of: id(30), at: now)
         let refused = RefusedDecision(
             fault: .late, website: website, user: id(30), device: id(30), challenge: id(30), at: now)
         try await store.recordRefusal(refused, as: operation())

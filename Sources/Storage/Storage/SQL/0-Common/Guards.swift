@@ -7,6 +7,12 @@ enum Guards {
     /// The operation has marked the user's row.
     static let userMarked = "EXISTS (SELECT 1 FROM user u WHERE u.id = :user AND u.operation = :operation)"
 
+    /// The user `u` can log in at `:now`.
+    static let mayLogIn = "u.state = 'active' AND (u.expires_at IS NULL OR u.expires_at > :now)"
+
+    /// The expression for the state of the user `u` at `:now`.
+    static let userState = "CASE WHEN u.state = 'active' AND u.expires_at <= :now THEN 'expired' ELSE u.state END"
+
     /// The operation has written the challenge's row. In a change that ends a challenge, it has
     /// ended this one.
     static let challengeWritten =

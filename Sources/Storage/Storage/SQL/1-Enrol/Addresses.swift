@@ -29,7 +29,9 @@ extension Store: AddressStore {
             writes.append(dropUnsent(user: user, factor: .id(factor.id), operation: .id(operation)))
             writes += Factors.written(factor, as: operation)
         }
-        writes.append(auditChange(operation: .id(operation), now: .timestamp(writing.at), user: user))
+        writes.append(
+            auditChange(
+                operation: .id(operation), now: .timestamp(writing.at), note: .text(writing.change.note), user: user))
         for kind in writing.change.removed {
             writes += Factors.takenAway(kind, of: writing.user, at: writing.at, as: operation)
         }
@@ -75,8 +77,8 @@ private let dropUnsent = Statement(
 
 private let auditChange = Statement(
     """
-    INSERT INTO audit (operation, at, event, website_id, user_id)
-    SELECT :operation, :now, 'user.changed', u.website_id, u.id FROM user u
+    INSERT INTO audit (operation, at, event, website_id, user_id, note)
+    SELECT :operation, :now, 'user.changed', u.website_id, u.id, :note FROM user u
     WHERE u.id = :user AND u.operation = :operation
     \(Audit.once)
     """)
@@ -101,7 +103,11 @@ extension UserUpdate {
 extension UserChange {
     fileprivate var removed: [Factor] { Address.kinds.filter { addresses[$0] == .some(nil) } }
 
-    /// Writes the names, and removes the addresses, of a user whose row this operation has marked.
+    /// The note in the audit about a new expiry.
+    fileprivate var note: String? { expiresAt.map { Expiries.note($0) } }
+
+    /// Writes the names and the expiry, and removes the addresses, of a user whose row this operation
+    /// has marked.
     fileprivate func written(
         to user: UserID, at now: Timestamp, as operation: Operation
     ) -> BoundStatement {
@@ -110,8 +116,8 @@ extension UserChange {
             setsLanguage: .bool(language != nil), language: .text(language ?? nil),
             changesMail: .bool(removed.contains(.mail)), address: .null,
             changedSince: .timestamp(now - RecoveryLife.addressAge), now: .timestamp(now),
-            removesPhone: .bool(removed.contains(.sms)),
-            user: .id(user), operation: .id(operation))
+            removesPhone: .bool(removed.contains(.sms)), setsExpiry: .bool(expiresAt != nil),
+            expiresAt: .timestamp(expiresAt ?? nil), user: .id(user), operation: .id(operation))
     }
 }
 
@@ -120,5 +126,6 @@ private let changeUser = Statement(
     UPDATE user SET display_name = CASE :setsName WHEN 1 THEN :displayName ELSE display_name END,
     language = CASE :setsLanguage WHEN 1 THEN :language ELSE language END,
     \(TakenAddresses.formerMail), email = CASE :changesMail WHEN 1 THEN :address ELSE email END,
-    phone = CASE :removesPhone WHEN 1 THEN NULL ELSE phone END WHERE id = :user AND operation = :operation
+    phone = CASE :removesPhone WHEN 1 THEN NULL ELSE phone END,
+    expires_at = CASE :setsExpiry WHEN 1 THEN :expiresAt ELSE expires_at END WHERE id = :user AND operation = :operation
     """)

@@ -67,7 +67,8 @@ extension Phones {
         d.public_key AS device_public_key, d.binding AS device_binding, d.created_at AS device_created_at,
         d.last_seen_at AS device_last_seen_at, d.push_token AS device_push_token,
         d.stopped_by AS device_stopped_by, d.login_successes AS device_login_successes,
-        d.login_failures AS device_login_failures, d.failures AS device_failures, \(DeviceReports.columns)
+        d.login_failures AS device_login_failures, d.failures AS device_failures,
+        (SELECT v.expires_at FROM user v WHERE v.id = d.user_id) AS device_expires_at, \(DeviceReports.columns)
         """
 
     static func read(_ row: Row) throws(StoreFailure) -> DeviceView {
@@ -79,8 +80,10 @@ extension Phones {
             lastSeenAt: try row.optionalTimestamp("device_last_seen_at"), report: try DeviceReports.read(row),
             stoppedBy: try row.optionalWord("device_stopped_by"),
             counts: DeviceCounts(
-                successes: try row.integer("device_login_successes"), failures: try row.integer("device_login_failures"),
-                wrongNumbers: try row.integer("device_failures")))
+                successes: try row.integer("device_login_successes"),
+                failures: try row.integer("device_login_failures"),
+                wrongNumbers: try row.integer("device_failures")),
+            expiresAt: try row.optionalTimestamp("device_expires_at"))
     }
 
     /// The condition for phones `d` that exist for the website: all except those whose approval

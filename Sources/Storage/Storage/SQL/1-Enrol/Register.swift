@@ -16,7 +16,8 @@ extension Store: RegisterStore {
                 insertUser(
                     user: .id(user.id), token: .id(user.token), username: .text(fields.username),
                     email: .text(fields.email), phone: .text(fields.phone), displayName: .text(fields.displayName),
-                    language: .text(fields.language), now: .timestamp(user.createdAt), operation: .id(operation),
+                    language: .text(fields.language), expiresAt: .timestamp(fields.expiresAt),
+                    now: .timestamp(user.createdAt), operation: .id(operation),
                     website: .id(user.website))
             ] + OperationSecrets.onlyOnce(user.id, as: operation) + (activation?.insertions(operation) ?? [])
                 + user.factors.flatMap { Factors.written($0, as: operation) } + [
@@ -47,8 +48,8 @@ private let insertUser = Statement(
     into: .user, once: true,
     """
     INSERT INTO user
-    (id, token, website_id, username, email, phone, display_name, language, created_at, operation, state)
-    SELECT :user, :token, w.id, :username, :email, :phone, :displayName, :language, :now, :operation, 'active'
+    (id, token, website_id, username, email, phone, display_name, language, expires_at, created_at, operation, state)
+    SELECT :user, :token, w.id, :username, :email, :phone, :displayName, :language, :expiresAt, :now, :operation, 'active'
     FROM website w WHERE w.id = :website AND w.state = 'active'
     """)
 

@@ -42,7 +42,7 @@ extension Store {
                     state: try row.word("state"), isProved: try row.optionalTimestamp("proved_at") != nil,
                     isIdentityConfirmed: try row.optionalTimestamp("identity_confirmed_at") != nil,
                     challenge: try row.optionalID("challenge_id"), stoppedBy: try row.optionalWord("stopped_by"),
-                    codes: try row.codeLockout())
+                    codes: try row.codeLockout(), expiresAt: try row.optionalTimestamp("expires_at"))
             })
     }
 }
@@ -51,7 +51,7 @@ private let userByName = Statement("\(userColumns) WHERE website_id = :website A
 private let userByToken = Statement("\(userColumns) WHERE website_id = :website AND token = :token")
 private let userColumns = """
     SELECT id, token, username, email, phone, display_name, language, challenge_id, state, proved_at, stopped_by,
-    identity_confirmed_at,
+    identity_confirmed_at, expires_at,
     \(CodeLockout.columns()) FROM user
     """
 

@@ -116,7 +116,7 @@ private let insertPush = Statement(
     """
     INSERT INTO outbox (id, kind, challenge_id, due_at, attempts, holder, device_id)
     SELECT :entry, 'push', :challenge, :leasedUntil, 0, :relay, d.id FROM device d JOIN user u ON u.id = d.user_id
-    WHERE d.id = :device AND d.state = 'active' AND u.id = :user AND u.operation = :operation AND u.state = 'active' AND
+    WHERE d.id = :device AND d.state = 'active' AND u.id = :user AND u.operation = :operation AND \(Guards.mayLogIn) AND
     (SELECT count(*) FROM challenge c JOIN step s ON s.challenge_id = c.id
     WHERE c.user_id = u.id AND c.known = :known AND c.asked_at > :since AND s.factor = 'push'
     AND coalesce(s.reason, '') <> 'late') < :pushes
@@ -150,8 +150,8 @@ extension AskScript {
     }
 }
 
-/// Inserts the challenge. For a locked, frozen or disabled user it has already ended, with the
-/// user's state as the reason.
+/// Inserts the challenge. For a locked, frozen, disabled or expired user it has already ended, with
+/// the user's state as the reason.
 private let insertChallengeRow = Statement(
     into: .challenge,
     """
@@ -160,12 +160,12 @@ private let insertChallengeRow = Statement(
     policy, context, nonce, number, approves, language, known,
     factor,
     asked_at, expires_at, decided_at, operation, website_id, user_id)
-    SELECT :challenge, CASE u.state WHEN 'active' THEN :state ELSE 'failed' END,
-    CASE u.state WHEN 'active' THEN :reason ELSE u.state END,
+    SELECT :challenge, CASE WHEN \(Guards.mayLogIn) THEN :state ELSE 'failed' END,
+    CASE WHEN \(Guards.mayLogIn) THEN :reason WHEN u.state = 'active' THEN 'user_expired' ELSE u.state END,
     :policy, :context, :nonce, :number, :approves, :language, :known,
     CASE WHEN EXISTS (SELECT 1 FROM outbox o WHERE o.challenge_id = :challenge AND o.kind = 'push') THEN 'push'
-    WHEN u.state = 'active' THEN :otherwise END,
-    :now, :expiresAt, CASE u.state WHEN 'active' THEN :decidedAt ELSE :now END, :operation, u.website_id, u.id
+    WHEN \(Guards.mayLogIn) THEN :otherwise END,
+    :now, :expiresAt, CASE WHEN \(Guards.mayLogIn) THEN :decidedAt ELSE :now END, :operation, u.website_id, u.id
     FROM user u WHERE u.id = :user AND u.operation = :operation
     """)
 

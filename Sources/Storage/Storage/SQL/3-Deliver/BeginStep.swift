@@ -60,7 +60,7 @@ private let auditBegin = Statement(
     INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, outcome)
     SELECT :operation, :now, 'factor.begun', c.website_id, c.user_id, c.id, :factor
     FROM challenge c JOIN user u ON u.id = c.user_id
-    WHERE c.id = :challenge AND c.decided_at IS NULL AND c.expires_at > :now AND u.state = 'active'
+    WHERE c.id = :challenge AND c.decided_at IS NULL AND c.expires_at > :now AND \(Guards.mayLogIn)
     AND (SELECT count(*) FROM step s WHERE s.challenge_id = c.id) = :steps
     AND (:interruptsPhone = 1 OR NOT EXISTS (SELECT 1 FROM step s WHERE s.challenge_id = c.id AND s.state = 'seen'))
     AND (:isCode = 0 OR u.codes_locked_at IS NULL)

@@ -69,9 +69,11 @@ private let newestBefore = Statement(
     """)
 
 extension Store {
-    public func eligibility(of device: DeviceID) async throws(StoreFailure) -> AnswerEligibility? {
+    public func eligibility(
+        of device: DeviceID, at now: Timestamp
+    ) async throws(StoreFailure) -> AnswerEligibility? {
         try await run(
-            Query(script: Script("standing", reads: [eligibilityOfDevice(device: .id(device))])) {
+            Query(script: Script("standing", reads: [eligibilityOfDevice(now: .timestamp(now), device: .id(device))])) {
                 rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return AnswerEligibility(
@@ -83,7 +85,7 @@ extension Store {
 
 private let eligibilityOfDevice = Statement(
     """
-    SELECT d.state AS device_state, u.state AS user_state, d.failures, d.failed_at
+    SELECT d.state AS device_state, \(Guards.userState) AS user_state, d.failures, d.failed_at
     FROM device d JOIN user u ON u.id = d.user_id WHERE d.id = :device
     """)
 

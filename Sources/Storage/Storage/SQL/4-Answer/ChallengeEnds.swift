@@ -138,14 +138,14 @@ private let closeByPhone = Statement(
     """)
 
 /// Ends a challenge by an approval of a phone, also by one with a wrong number or from a refused
-/// place. The user must be active, and the phone's failure count must be as it was judged. So must
-/// the phone's attestation and its counter, if the approval relies on them. A denial has no such
-/// conditions.
+/// place. The user must be active and not expired, and the phone's failure count must be as it was
+/// judged. So must the phone's attestation and its counter, if the approval relies on them. A denial
+/// has no such conditions.
 private let approveByPhone = Statement(
     """
     \(endByPhone) AND EXISTS (SELECT 1 FROM device d JOIN user u ON u.id = d.user_id
     WHERE d.id = :device AND d.thumbprint = :key AND d.state = 'active' AND d.user_id = challenge.user_id
-    AND d.failures = :failures AND u.state = 'active')
+    AND d.failures = :failures AND \(Guards.mayLogIn))
     AND \(AttestationRows.isAsRead)
     """)
 

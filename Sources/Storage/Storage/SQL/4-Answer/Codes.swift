@@ -26,7 +26,9 @@ extension Store: CodeStore {
                 for row in rows[1] { sent[try row.id("factor_id"), default: []].append(try row.integer("counter")) }
                 return OpenCodes(
                     factors: factors, sent: sent, isRecoveryCode: !rows[2].isEmpty,
-                    lockout: try rows[4].first?.codeLockout() ?? .none, isCounted: !rows[3].isEmpty)
+                    lockout: try rows[4].first?.codeLockout() ?? .none, isCounted: !rows[3].isEmpty,
+                    hasUserExpired: UserExpiry.hasPassed(
+                        try rows[4].first?.optionalTimestamp("expires_at"), at: now))
             })
     }
 }
@@ -47,7 +49,7 @@ private let unusedRecovery = Statement(
     WHERE r.user_id = :user AND r.digest = :digest AND r.used_at IS NULL AND f.state = 'active'
     """)
 
-private let lockoutOfUser = Statement("SELECT \(CodeLockout.columns()) FROM user WHERE id = :user")
+private let lockoutOfUser = Statement("SELECT \(CodeLockout.columns()), expires_at FROM user WHERE id = :user")
 
 extension CodeLockout {
     /// The columns of the table `user`, or of an alias such as `u.`.

@@ -33,6 +33,8 @@ public enum Accounts {
         public let devices: [Device]
         public let factors: [CodeFactor]
         public let codes: CodeLockout
+        /// The time from which no login of the user succeeds.
+        public let expiresAt: Timestamp?
     }
 
     public struct Challenge: Sendable, Equatable {
@@ -81,14 +83,14 @@ extension Accounts {
                 provedAt: try row.optionalTimestamp("proved_at"), identity: try Identities.read(row),
                 createdAt: try row.timestamp("created_at"),
                 challenge: try rows[1].first.map(challenge), devices: devices, factors: factors,
-                codes: try row.codeLockout())
+                codes: try row.codeLockout(), expiresAt: try row.optionalTimestamp("expires_at"))
         }
     }
 
     private static let userByName = Statement(
         """
         SELECT u.id, u.username, w.name AS website_name, u.email, u.phone, u.display_name, u.language, u.state,
-        u.stopped_by, u.prior_state, u.directory, u.directory_id, u.policy, u.proved_at, u.created_at,
+        u.stopped_by, u.prior_state, u.directory, u.directory_id, u.policy, u.proved_at, u.created_at, u.expires_at,
         \(Identities.columns), \(CodeLockout.columns("u.")) \(users) WHERE \(hasName)
         """)
 

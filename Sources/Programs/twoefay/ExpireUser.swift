@@ -1,0 +1,87 @@
+import Daemon
+import Domain
+import JSON
+import Storage
+import World
+
+extension Tool {
+    static let expireUser = Subcommand(
+        command: Command(
+            "user expire", "Sets the time from which no login of a user succeeds, or removes it.",
+            operands: [.init("USER", "The user name, as given to /register.")],
+            options: [
+                OperatorStore.usersWebsite,
+                .init(
+                    "at", .one("DATE"),
+                    "The last day in UTC, such as 2026-12-31, or a time such as 2026-12-31T23:00:00Z."),
+                .init("never", .nothing, "The user does not expire."),
+            ],
+            notes: """
+                The phones and factors of the user expire with the user. Nothing is deleted: another time, or --never, makes
+                all of them valid again. The website can set the time, too.
+                """)
+    ) { invocation throws(Failure) in
+        let expiresAt = try expiry(invocation)
+        let store = try OperatorStore(try Settings.load(invocation))
+        defer { store.close() }
+        let user = try store.user(invocation)
+        let isSet = try store.run { Expiries.set(user.id, to: expiresAt, at: store.now, as: $0) }
+        guard isSet else {
+            throw Failure(.conflict, "\(user.fullName) was deleted in the meantime", next: "Nothing was changed.")
+        }
+        let text =
+            switch expiresAt {
+            case nil: "\(user.fullName) does not expire."
+            case let at? where at <= store.now: "\(user.fullName) has expired at \(at.rfc3339): no login succeeds."
+            case let at?: "\(user.fullName) expires at \(at.rfc3339)."
+            }
+        return Report(
+            text,
+            json: .object([
+                "user": .string(user.username), "website": .string(user.website),
+                "expires_at": .text(expiresAt?.rfc3339), "previous": .text(user.expiresAt?.rfc3339),
+            ]))
+    }
+
+    private static func expiry(_ invocation: Invocation) throws(Failure) -> Timestamp? {
+        let next = "Run 'twoefay user expire --help' for usage."
+        guard let text = invocation.value("at") else {
+            guard invocation.has("never") else { throw Failure(.usage, "--at or --never is missing", next: next) }
+            return nil
+        }
+        guard !invocation.has("never") else {
+            throw Failure(.usage, "--at and --never exclude each other", next: next)
+        }
+        // A day is the last one on which the user can log in.
+        let day = Timestamp(rfc3339: "\(text)T00:00:00Z").map { $0 + .seconds(86_400) }
+        guard let at = day ?? Timestamp(rfc3339: text), at >= Timestamp(seconds: 0) else {
+            throw Failure(
+                .usage,
+                "--at must be a day such as 2026-12-31, or a time such as 2026-12-31T23:00:00Z, not "
+                    + FieldRule.visible(text), next: next)
+        }
+        return at
+    }
+
+    static let listExpiring = Subcommand(
+        command: Command("user expiring", "Lists the users who expire within seven days, the next one first.")
+    ) { invocation throws(Failure) in
+        let store = try OperatorStore(try Settings.load(invocation))
+        defer { store.close() }
+        let users = try store.read(Expiries.soon(at: store.now))
+        return Report(
+            users.isEmpty
+                ? "No user expires within seven days."
+                : Table(["USER", "WEBSITE", "EXPIRES"], users.map { [$0.username, $0.website, $0.expiresAt.rfc3339] })
+                    .text,
+            json: .object(["users": .array(users.map(\.json))]))
+    }
+}
+
+extension Expiries.Expiring {
+    var json: JSONValue {
+        .object([
+            "user": .string(username), "website": .string(website), "expires_at": .string(expiresAt.rfc3339),
+        ])
+    }
+}

@@ -1,0 +1,131 @@
+import Domain
+import Relay
+import Storage
+import TestSupport
+import Testing
+import World
+
+/// Users with an expiry, such as temporary staff: no login succeeds after it.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct UserExpiryTests {
+    private let fixture: TwoWebsitesFixture
+    private let rig: RelayRig
+
+    private static func set(_ expiresAt: Timestamp?, _ username: String, _ rig: RelayRig, at shop: Website) async throws
+    {
+        var change = UserChange()
+        change.expiresAt = .some(expiresAt)
+        let changed = try await rig.on { [change] relay in
+            try await relay.change(
+                username: username, change, approval: nil, by: shop, as: relay.operations.new())
+        }
+        #expect(changed.user.expiresAt == expiresAt)
+    }
+
+    private static func row(_ fixture: TwoWebsitesFixture) async throws -> UserRow {
+        try await fixture.rig.on { relay in try await relay.user(named: "ada", of: fixture.shop) }
+    }
+
+    private static func set(_ expiresAt: Timestamp?, _ fixture: TwoWebsitesFixture) async throws {
+        try await set(expiresAt, "ada", fixture.rig, at: fixture.shop)
+    }
+
+    init() async throws {
+        fixture = try await TwoWebsitesFixture(.memory)
+        rig = fixture.rig
+    }
+
+    @Test(arguments: StoreKind.all) func loginOfAnExpiredUserFailsUntilAnotherTimeIsSet(kind: StoreKind) async throws {
+        let fixture = try await TwoWebsitesFixture(kind)
+        let rig = fixture.rig
+        let end = rig.time.now() + .seconds(60)
+        try await Self.set(end, fixture)
+        rig.time.advance(by: .milliseconds(59_999))
+        #expect(try await Self.row(fixture).state == .active)
+        let inTime = try await fixture.ask()
+        #expect(try await rig.decide(.approve, inTime.challenge, number: "47", by: fixture.first) == .success)
+
+        rig.time.advance(by: .milliseconds(1))
+        let late = try await fixture.ask()
+        #expect(late.number == nil && late.factor == nil)
+        let result = try await fixture.reported(late)
+        #expect(result.result == .failure && result.reason == .userExpired)
+        #expect(try await Self.row(fixture).state == .expired)
+        #expect(try rig.count("SELECT count(*) FROM user WHERE state <> 'active'") == 0)
+        let devices = try await rig.on { relay in
+            try await relay.devices(of: try await relay.user(named: "ada", of: fixture.shop))
+        }
+        #expect(devices.count == 2 && devices.allSatisfy { $0.hasExpired(at: rig.time.now()) })
+        // The users of others do not expire with her.
+        #expect(try await rig.on { relay in try await relay.user(named: "bob", of: fixture.shop) }.state == .active)
+
+        for time in [rig.time.now() + .seconds(60), nil] {
+            try await Self.set(time, fixture)
+            let asked = try await fixture.ask()
+            #expect(try await rig.decide(.approve, asked.challenge, number: "47", by: fixture.first) == .success)
+        }
+    }
+
+    @Test(arguments: StoreKind.all) func openLoginCannotBeApprovedAfterTheExpiry(kind: StoreKind) async throws {
+        let fixture = try await TwoWebsitesFixture(kind)
+        let rig = fixture.rig
+        let asked = try await fixture.ask()
+        try await Self.set(rig.time.now() + .seconds(30), fixture)
+        rig.time.advance(by: .seconds(30))
+        let refused = await refusal {
+            try await rig.decide(.approve, asked.challenge, number: "47", by: fixture.first)
+        }
+        guard case .forbidden(let text) = refused else { throw RigFailure("\(String(describing: refused))") }
+        #expect(text.english.contains("has expired") && text.german.contains("abgelaufen"))
+        #expect(try await fixture.reported(asked).result == .wait)
+        // The phone is not asked about it any more, and may deny it.
+        let pending = try await rig.on { relay in try await relay.pending(for: fixture.first.credential) }
+        #expect(pending.isEmpty)
+        #expect(try await rig.decide(.deny, asked.challenge, by: fixture.first) == .failure)
+        #expect(try rig.count("SELECT sum(login_successes) FROM device") == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func codeIsRefusedAfterTheExpiry(kind: StoreKind) async throws {
+        let fixture = try await CodeLoginFixture(kind, hasPhone: false)
+        try fixture.give(.totp)
+        let asked = try await fixture.login()
+        try await Self.set(fixture.rig.time.now(), "ada", fixture.rig, at: fixture.shop)
+        for code in [fixture.totp(), CodeLoginFixture.wrong] {
+            guard case .failure(.forbidden(let text)) = await fixture.outcome(of: code, asked) else {
+                throw RigFailure("\(code) is not refused")
+            }
+            #expect(text.english.contains("has expired"))
+        }
+        // Neither the right code nor the wrong one is used or counted.
+        #expect(try fixture.budget == 0)
+        try await Self.set(nil, "ada", fixture.rig, at: fixture.shop)
+        #expect(try await fixture.handIn(fixture.totp(), asked).result == .success)
+    }
+
+    /// A lock says more than the expiry, and stays when the expiry is removed.
+    @Test func lockedUserStaysLocked() async throws {
+        #expect(try await fixture.lock())
+        try await Self.set(rig.time.now(), fixture)
+        #expect(try await Self.row(fixture).state == .locked)
+        #expect(try await fixture.reported(try await fixture.ask()).reason == .locked)
+        try await Self.set(nil, fixture)
+        #expect(try await fixture.reported(try await fixture.ask()).reason == .locked)
+    }
+
+    /// Somebody with access to the database cannot prolong a user.
+    @Test(arguments: StoreKind.all) func expiryCannotBeRemovedBySQL(kind: StoreKind) async throws {
+        let fixture = try await TwoWebsitesFixture(kind)
+        try await Self.set(fixture.rig.time.now(), fixture)
+        try fixture.rig.forge("UPDATE user SET expires_at = NULL WHERE username = 'ada'")
+        #expect(await refusal { try await fixture.ask() } == .broken)
+    }
+
+    @Test func registrationMayHaveAnExpiry() async throws {
+        let registration = Registration(
+            username: "eve", email: nil, phone: nil, displayName: nil, language: nil, expiresAt: rig.time.now())
+        _ = try await rig.on { [fixture] relay in
+            try await relay.register(registration, by: fixture.shop, as: relay.operations.new())
+        }
+        let row = try await rig.on { [fixture] relay in try await relay.user(named: "eve", of: fixture.shop) }
+        #expect(row.state == .expired && row.expiresAt == rig.time.now())
+    }
+}
