@@ -10,7 +10,8 @@ import World
 /// implements each port beside the SQL of its verb.
 public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStore & BindStore & DeviceStore
     & CertificateStore & ReportStore & AskStore
-    & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & FactorStore
+    & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & VerifyCodeStore
+    & FactorStore
     & AddressStore & AttestationStore & PendingStore & NoticeStore & ChangeStore & RevocationStore & WebhookStore
     & HeartbeatStore
     & RetentionStore & RecoveryStore

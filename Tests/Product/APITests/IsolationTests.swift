@@ -119,6 +119,8 @@ import Testing
             ("/recovery/proof", "handle", [handle, nothing], [:]),
             ("/recovery/approval", "handle", [handle, nothing], [:]),
             ("/recovery/finish", "handle", [handle, nothing], [:]),
+            ("/verify-otp", "username", ["alice", "nobody"], ["otp": "123456"]),
+            ("/verify-otp", "device", [device, nothing], ["otp": "123456"]),
         ]
         for (path, name, ids, more) in named {
             var seen: [Seen] = []

@@ -99,6 +99,25 @@ extension RelayClient {
         ).flag("resynced")
     }
 
+    /// Checks a code of the user's app or hardware token outside a login, and uses it up.
+    ///
+    /// A wrong code counts in the budget that all codes of the user share, as at a login.
+    ///
+    /// - Returns: the factor that the code belongs to; nil if the code is wrong.
+    public func verify(_ code: String, of username: String) async throws(CallFault) -> Factor? {
+        try await verify(["username": .string(username), "otp": .string(code)])
+    }
+
+    /// Checks a code of the user of a phone.
+    public func verify(_ code: String, ofUserOf device: String) async throws(CallFault) -> Factor? {
+        try await verify(["device": .string(device), "otp": .string(code)])
+    }
+
+    private func verify(_ body: JSONObject) async throws(CallFault) -> Factor? {
+        let answer = try await call("POST", "/verify-otp", body)
+        return try answer.flag("valid") ? answer.word("factor") : nil
+    }
+
     /// Removes the user's hardware token.
     public func dropHOTP(of username: String) async throws(CallFault) {
         try await call("DELETE", Self.path(username, "hotp"))

@@ -50,6 +50,7 @@ enum Parameters {
     static let signedPushToken = Field.opaque(
         "dev_token", limit: 8192, "A twoefay-token+jwt with the new device token or none, signed by the phone's key")
     static let renewal = Field.flag("certificate", "true: a new certificate for the phone's key")
+    static let deviceID = Field.opaque("device", limit: 128, "The id of a phone, which stands for its user")
     static let status = Field.opaque(
         "status", limit: 8192, "A twoefay-status+jwt with the phone's report about itself, signed by the phone's key")
     static let revocationCode = Field.opaque(

@@ -57,7 +57,7 @@ public struct RelayMetrics: Sendable {
             by: "factor")
         codes = registry.counters(
             "twoefay_codes_total",
-            "Codes submitted at /backup, by outcome: right, wrong, void (unknown form), early (too soon, 429) or "
+            "Codes submitted at /backup and /verify-otp, by outcome: right, wrong, void (unknown form), early (too soon, 429) or "
                 + "locked (403).",
             by: "outcome")
         proofs = registry.counters(

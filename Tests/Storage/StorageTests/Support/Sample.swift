@@ -243,6 +243,10 @@ enum Sample {
         try await runNotices(on: store, operation)
         try await runRecoveries(on: store, operation)
         try await runReports(on: store)
+        _ = try await store.username(of: id(15), website: website)
+        _ = try await store.use(
+            VerifiedCode(user: id(15), factor: id(15), failures: 0, counter: 0, next: 1, at: now), as: operation())
+        _ = try await store.factor(verifiedBy: id(15))
         _ = try await store.run(Expiries.set(id(15), to: later, at: now, as: operation()))
         _ = try await store.run(Expiries.soon(at: now))
         _ = try await store.challenge(id(15), of: website)

@@ -1,0 +1,46 @@
+import Domain
+import JSON
+import Relay
+
+/// Enrol: the check of a code outside a login.
+enum VerifyCode {
+    typealias P = Parameters
+
+    static let routes = [
+        Route(
+            "POST", "/verify-otp", "Checks a code of a user's app or token outside a login, and uses it up",
+            Form(
+                .website(verify), [P.username.optional, P.deviceID.optional, P.otp.required],
+                oneOf: ["username", "device"],
+                answers: [
+                    (200, "valid: true, and factor; or valid: false for a wrong code, which counts as a failure"),
+                    (403, "codes_locked: too many wrong codes"),
+                    (403, "forbidden: the user is locked, frozen, disabled or expired"),
+                    (409, "the user has no app and no token"), (429, "too soon after a wrong code"),
+                ]))
+    ]
+
+    @Sendable private static func verify(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
+        let factor = try await call.relay.verify(
+            code: try call.required(P.otp), of: try owner(call), by: website, as: call.operation)
+        var body: JSONObject = ["valid": .bool(factor != nil)]
+        if let factor { body.set("factor", .word(factor)) }
+        return .answer(APIResponse(200, body))
+    }
+
+    /// The user or the phone that the request names, but not both.
+    private static func owner(_ call: VerbCall) throws(Refusal) -> CodeOwner {
+        let device: DeviceID? = try call.id(P.deviceID)
+        switch (call[P.username], device) {
+        case (let name?, nil): return .username(name)
+        case (nil, let device?): return .device(device)
+        case (_?, _?):
+            throw .invalid([
+                FieldFault(
+                    "device", .mismatch,
+                    LocalizedText("must not be given beside username", de: "darf nicht neben username stehen"))
+            ])
+        case (nil, nil): throw .notFound
+        }
+    }
+}
