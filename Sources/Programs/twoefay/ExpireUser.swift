@@ -54,11 +54,11 @@ extension Tool {
         }
         // A day is the last one on which the user can log in.
         let day = Timestamp(rfc3339: "\(text)T00:00:00Z").map { $0 + .seconds(86_400) }
-        guard let at = day ?? Timestamp(rfc3339: text), at >= Timestamp(seconds: 0) else {
+        guard let at = day ?? Timestamp(rfc3339: text), Timestamp.choosable.contains(at) else {
             throw Failure(
                 .usage,
-                "--at must be a day such as 2026-12-31, or a time such as 2026-12-31T23:00:00Z, not "
-                    + FieldRule.visible(text), next: next)
+                "--at must be a day such as 2026-12-31, or a time such as 2026-12-31T23:00:00Z, before 9999-12-31, not "
+                    + FieldRule.visible(text) + "; --never is for a user who does not expire", next: next)
         }
         return at
     }

@@ -49,6 +49,8 @@ struct UserExpiryTests {
         arguments: [
             ("tomorrow", "expires_at format"), ("2026-12-31", "expires_at format"),
             ("2026-12-31T23:00:00+01:00", "expires_at format"), ("1969-12-31T23:59:59Z", "expires_at format"),
+            // As text, the year 10000 comes before this one.
+            ("9999-12-31T23:59:60Z", "expires_at format"), ("9999-12-31T00:00:00Z", "expires_at format"),
             (1_800_000_000, "expires_at type"),
         ] as [(JSONValue, String)])
     func unsuitableExpiryIsRefused(value: JSONValue, fault: String) async throws {

@@ -18,6 +18,8 @@ import World
         #expect(day["expires_at"] == "2100-01-01T00:00:00.000Z" && day["previous"] == .null)
         #expect(try await fixture.result(try await fixture.login("ada"))["login"] == "wait")
 
+        let never9999 = try await fixture.tool(given + ["--at", "9999-12-31"])
+        #expect(never9999.status == 2 && never9999.errors.contains("--never"), "\(never9999.errors)")
         let expired = try await fixture.tool(given + ["--at", "2026-01-01T12:00:00Z"])
         #expect(expired.status == 0 && expired.output.contains("no login succeeds"), "\(expired.errors)")
         let result = try await fixture.result(try await fixture.login("ada"))

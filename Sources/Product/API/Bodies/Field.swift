@@ -172,7 +172,7 @@ extension Field where Value == Timestamp {
                 faults.append(FieldFault(parameter, .type, mustBeString))
                 return nil
             }
-            guard let time = Timestamp(rfc3339: text), time >= Timestamp(seconds: 0) else {
+            guard let time = Timestamp(rfc3339: text), Timestamp.choosable.contains(time) else {
                 faults.append(
                     FieldFault(
                         parameter, .format,
