@@ -145,7 +145,10 @@ public struct AttestationVerifier: Sendable {
         do {
             let device = try verify(statement, for: subject, at: now)
             let requirement = requirements.requirement(for: device.platform)
-            guard requirement != .none else { return AttestationOutcome(requirement: .none, device: nil, faults: []) }
+            // That the phone is of this platform is proved, and counts later.
+            guard requirement != .none else {
+                return AttestationOutcome(requirement: .none, device: device, faults: [])
+            }
             return AttestationOutcome(
                 requirement: requirement, device: device, faults: weaknesses(of: device, at: now))
         } catch {

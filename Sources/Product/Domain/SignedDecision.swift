@@ -95,7 +95,8 @@ public struct SignedDecision: Sendable, Equatable {
         } else {
             place = nil
         }
-        if let posture = claims["posture"] {
+        // A denial counts whatever the phone says about itself.
+        if decision == .approve, let posture = claims["posture"] {
             guard let posture = ReportedPosture(json: posture) else { throw .malformed }
             self.posture = posture
         } else {

@@ -102,6 +102,40 @@ import World
         #expect(try await shop.answer(.fraud, by: bound) == .success(.failure))
     }
 
+    /// Somebody changed the row by SQL. Only approvals fail.
+    @Test(arguments: StoreKind.all) func forgedAttestationBlocksNothingElse(kind: StoreKind) async throws {
+        let shop = try await AttestedShop(kind, Self.required)
+        let bound = try await shop.bound(.ios)
+        let approved = try await shop.ada.login()
+        #expect(
+            try await shop.answer(by: bound, approved.challenge, assert: shop.assertion(1)) == .success(.success))
+        try shop.rig.forge("UPDATE attestation SET counter = 0")
+        #expect(try await shop.ada.reported(approved.challenge).result == .success)
+        let asked = try await shop.ada.login()
+        let pending = try await shop.rig.on { relay in try await relay.pending(for: bound.credential) }
+        #expect(pending.map(\.challenge) == [asked.challenge])
+        #expect(try await shop.answer(by: bound, asked.challenge, assert: shop.assertion(2)) == .failure(.broken))
+        #expect(try await shop.answer(.deny, by: bound, asked.challenge) == .success(.failure))
+        #expect(try await shop.answer(.fraud, by: bound) == .success(.failure))
+    }
+
+    /// A phone reports a version that is no version. An approval is malformed, and a denial counts.
+    @Test func denialCountsWhateverThePhoneReports() async throws {
+        let shop = try await AttestedShop(.memory, Self.required)
+        let bound = try await shop.bound(.ios)
+        let asked = try await shop.ada.login()
+        let shown = try await shop.rig.shown(asked.challenge, to: bound.credential)
+        func signed(_ decision: Decision) throws -> String {
+            try bound.phone.decision(
+                decision.rawValue, about: shown, device: bound.credential.id.text, origin: RelayRig.origin,
+                at: shop.rig.time.now(), change: { $0.set("posture", ["os_version": "Baklava"]) })
+        }
+        let approval = PhoneAnswer(approves: true, signed: try signed(.approve), assertion: nil)
+        #expect(await refusal { try await shop.rig.post(approval, asked.challenge, by: bound) } != nil)
+        let denial = PhoneAnswer(approves: false, signed: try signed(.deny), assertion: nil)
+        #expect(try await shop.rig.post(denial, asked.challenge, by: bound) == .failure)
+    }
+
     /// Under `recorded`, the website sees whether there was an assertion, and nobody is refused.
     @Test func recordedAssertionIsReported() async throws {
         let shop = try await AttestedShop(.memory, ["attestation-ios": "recorded"])

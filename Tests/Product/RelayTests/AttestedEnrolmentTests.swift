@@ -188,8 +188,10 @@ import World
             let bind = try await shop.bind(try TestPhone(pushToken: "p"), nil, platform: named)
             #expect(bind == .failure(.notAttested(.missing)))
         }
+        // A phone that proves it is bound, and can approve.
         let android = try await shop.bound(.android)
-        #expect(try await shop.stored(android) == nil)
+        #expect(try await shop.stored(android)?.verdict == .valid)
+        #expect(try await shop.answer(by: android) == .success(.success))
     }
 
     @Test func revokedAndStaleListsKeepAndroidOut() async throws {

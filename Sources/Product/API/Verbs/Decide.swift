@@ -26,7 +26,7 @@ enum Decide {
             "POST", "/failure", "Denies a challenge",
             Form(
                 .phone { call, phone async throws(Refusal) in try await decide(.deny, call, phone) },
-                [P.challenge.required, P.answer.optional, P.number.optional],
+                [P.challenge.required, P.answer.optional, P.number.optional, P.assertion.optional],
                 answers: [(200, "login: failure"), (409, "the challenge has ended; login has its result")]),
             Form(
                 .website { call, website async throws(Refusal) in try await decide(.deny, call, website) },

@@ -141,7 +141,7 @@ extension Relay {
             activationCode: code, key: key)
         let outcome = attestations.judge(
             json: attestation, for: subject, requirements: website.policy.attestation, at: device.at)
-        guard outcome.requirement != .none else { return nil }
+        guard website.policy.attestation.strictest != .none else { return nil }
         let verdict = AttestationVerdict(outcome)
         let names: LogFields = [
             .website: website.name, .user: device.user.text, .device: device.id.text, .outcome: verdict.rawValue,
@@ -176,8 +176,10 @@ extension Relay {
         of user: UserID, at website: Website
     ) async throws(Refusal) -> [DeviceID: AttestationRow] {
         guard website.policy.attestation.strictest != .none else { return [:] }
-        let rows = try await withStore("attestation") { () async throws(StoreFailure) in
-            try await store.attestations(of: user)
+        let rows = try await toShow(else: []) { () async throws(Refusal) in
+            try await withStore("attestation") { () async throws(StoreFailure) in
+                try await store.attestations(of: user)
+            }
         }
         return Dictionary(rows.map { ($0.device, $0) }) { first, _ in first }
     }
@@ -185,7 +187,25 @@ extension Relay {
     /// The attestation of one phone; nil if there is none, or if attestations do not count.
     public func attestation(of device: DeviceID, at website: Website) async throws(Refusal) -> AttestationRow? {
         guard website.policy.attestation.strictest != .none else { return nil }
-        return try await attestation(of: device)
+        return try await attestationToShow(of: device)
+    }
+
+    /// The attestation of a phone for people and for the website. An approval reads it strictly.
+    func attestationToShow(of device: DeviceID) async throws(Refusal) -> AttestationRow? {
+        try await toShow(else: nil) { () async throws(Refusal) in try await attestation(of: device) }
+    }
+
+    /// Reads attestations that decide nothing. A row that is not genuine, which was logged, counts as
+    /// missing: it must keep nobody from denying a request, or from learning a result.
+    private func toShow<Value>(
+        else missing: Value, _ read: () async throws(Refusal) -> Value
+    ) async throws(Refusal) -> Value {
+        do throws(Refusal) {
+            return try await read()
+        } catch {
+            guard error == .broken else { throw error }
+            return missing
+        }
     }
 
     func attestation(of device: DeviceID) async throws(Refusal) -> AttestationRow? {

@@ -64,14 +64,16 @@ public struct AttestedAnswer: Sendable, Equatable {
 ///   counter is the same. The counter of the assertion is stored in the same script, so that two
 ///   copies of a key cannot both go on.
 ///
-/// Tests: `RelayTests/AttestedAnswerTests.swift`, `PostureTests.swift`.
+/// Tests: `RelayTests/AttestedAnswerTests.swift`, `PhonePostureTests.swift`.
 extension Relay {
     func judgePosture(
         _ row: ChallengeRow, _ policy: Policy, reported: ReportedPosture?, receipt: String?, assertion: String?,
         by phone: PhoneCredential
     ) async throws(Refusal) -> JudgedPosture? {
         guard policy.asksPosture else { return nil }
-        let (stored, demands) = try await demands(of: policy, on: phone)
+        let counts = policy.attestation.strictest != .none
+        let stored = counts ? try await attestation(of: phone.id) : nil
+        let demands = demands(of: policy, on: phone, stored)
         var next: UInt32?
         if demands.canAssert, let stored, let receipt, let assertion {
             do throws(AttestationFault) {
@@ -108,19 +110,12 @@ extension Relay {
             })
     }
 
-    /// Returns the stored attestation of a phone and the demands on the phone.
-    private func demands(
-        of policy: Policy, on phone: PhoneCredential
-    ) async throws(Refusal) -> (stored: AttestationRow?, demands: PhoneDemands) {
-        let counts = policy.attestation.strictest != .none
-        let stored = counts ? try await attestation(of: phone.id) : nil
+    /// Returns the demands on a phone with this attestation.
+    private func demands(of policy: Policy, on phone: PhoneCredential, _ stored: AttestationRow?) -> PhoneDemands {
         let isRevoked = stored?.sent.map { attestations.isRevoked($0) } ?? false
-        return (
-            stored,
-            PhoneDemands(
-                of: policy, attested: stored?.attested, isValid: stored?.verdict == .valid && !isRevoked,
-                platform: phone.platform)
-        )
+        return PhoneDemands(
+            of: policy, attested: stored?.attested, isValid: stored?.verdict == .valid && !isRevoked,
+            platform: phone.platform)
     }
 
     /// Returns the counter of a right assertion over the signed decision.
@@ -142,7 +137,9 @@ extension Relay {
             guard let policy = try? defaultPolicy.changed(by: pending[index].policy), policy.asksPosture,
                 policy.answers != .website
             else { continue }
-            pending[index].demands = try await demands(of: policy, on: phone).demands.json
+            let counts = policy.attestation.strictest != .none
+            let stored = counts ? try await attestationToShow(of: phone.id) : nil
+            pending[index].demands = demands(of: policy, on: phone, stored).json
         }
     }
 
@@ -150,7 +147,7 @@ extension Relay {
     func withEvidence(_ reported: ChallengeResult) async throws(Refusal) -> ChallengeResult {
         guard reported.attested != nil, let device = reported.device else { return reported }
         var reported = reported
-        reported.evidence = try await attestation(of: device)
+        reported.evidence = try await attestationToShow(of: device)
         return reported
     }
 }
