@@ -133,7 +133,8 @@ struct ReportTests {
             ("os_version", .string(String(repeating: "1", count: 33)), "at most 32"),
             ("model", .string(String(repeating: "m", count: 65)), "at most 64"),
             ("app_version", "a\u{202e}b", "U+202E"),
-            ("battery", 101, "from 0 to 100"), ("battery", -1, "from 0 to 100"), ("battery", .number(50.5), "whole number"),
+            ("battery", 101, "from 0 to 100"), ("battery", -1, "from 0 to 100"),
+            ("battery", .number(50.5), "whole number"),
             ("patch_level", 2026, "from 200001"), ("screen_lock", "yes", "true or false"),
             ("rooted", 1, "true or false"),
         ] as [(String, JSONValue, String)])

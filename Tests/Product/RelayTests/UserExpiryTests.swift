@@ -1,3 +1,4 @@
+import Bytes
 import Domain
 import Relay
 import Storage
@@ -99,6 +100,39 @@ import World
         #expect(try fixture.budget == 0)
         try await Self.set(nil, "ada", fixture.rig, at: fixture.shop)
         #expect(try await fixture.handIn(fixture.totp(), asked).result == .success)
+    }
+
+    /// Otherwise somebody could get a factor that counts as soon as the user is prolonged.
+    @Test(arguments: StoreKind.all) func expiredUserGetsNoPhoneAndNoFactor(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop", policies: ["further-factors": "website", "addresses": "confirmed"])
+        let ada = try await Person.registered("ada", at: shop, rig)
+        try await Self.set(rig.time.now(), "ada", rig, at: shop)
+        let secret = Secret(Array(repeating: 7, count: 20))
+        #expect(await refusal { try await ada.addTOTP() } == .userExpired)
+        #expect(await refusal { try await ada.addHOTP(secret) } == .userExpired)
+        #expect(await ada.refusedCode() == .userExpired)
+        // The code from the time before.
+        #expect(await ada.bind(try TestPhone(pushToken: "late"), ada.code) == .failure(.unauthenticated))
+        #expect(try rig.count("SELECT count(*) FROM device") == 0)
+        try await Self.set(nil, "ada", rig, at: shop)
+        _ = try await ada.bound(try TestPhone(pushToken: "late"), ada.code)
+    }
+
+    @Test(arguments: StoreKind.all) func websiteCannotApproveAfterTheExpiry(kind: StoreKind) async throws {
+        let fixture = try await TwoWebsitesFixture(kind, policies: ["answers": "website"])
+        let (rig, shop) = (fixture.rig, fixture.shop)
+        let asked = try await fixture.ask()
+        try await Self.set(rig.time.now() + .seconds(30), fixture)
+        rig.time.advance(by: .seconds(30))
+        func answer(_ decision: Decision) async throws -> ChallengeLife.Result {
+            try await rig.on { relay in
+                try await relay.answer(asked.challenge, of: nil, decision, by: shop, as: relay.operations.new())
+            }
+        }
+        #expect(await refusal { try await answer(.approve) } == .userExpired)
+        #expect(try await fixture.reported(asked).result == .wait)
+        #expect(try await answer(.deny) == .failure)
     }
 
     /// A lock says more than the expiry, and stays when the expiry is removed.

@@ -115,6 +115,7 @@ extension Relay {
     ) async throws(Refusal) -> IssuedActivation {
         let user = try await user(named: username, of: website)
         guard user.state != .disabled else { throw .disabled }
+        guard user.state != .expired else { throw .userExpired }
         let word = website.policy.activationApproval
         // The user is not asked if the code could not be mailed.
         try mailable(user, of: website)

@@ -189,6 +189,7 @@ extension Relay {
         for kind: Factor, address: String? = nil, approval: ChallengeID?, _ user: UserRow, _ website: Website,
         _ operation: Operation
     ) async throws(Refusal) -> Approved? {
+        guard user.state != .expired else { throw .userExpired }
         if !kind.isSent { try requireIdentity(of: user, website) }
         guard user.isProved, website.policy.activationApproval == nil else { return nil }
         return try await approved(

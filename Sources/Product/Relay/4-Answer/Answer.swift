@@ -119,6 +119,9 @@ public struct ChallengeEnd: Sendable {
     /// The code that the website submitted. The write is refused if the factor or the user's
     /// failure count has changed since it was read.
     public var code: UsedCode?
+    /// The user for whom the website approves, without a phone or a code. The write is refused if
+    /// the user is no longer active.
+    public var approvedFor: UserID?
     /// The number of the phone's failures at which the user is locked; set only if the answer has a
     /// wrong number.
     public var guesses: Int?

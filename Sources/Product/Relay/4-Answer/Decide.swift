@@ -272,8 +272,8 @@ extension Relay {
         as operation: Operation
     ) async throws(Refusal) -> ChallengeLife.Result {
         // The user has no challenge, so there is nothing to answer.
-        guard let found = try await self.row(challenge, of: token, website, for: operation) else { throw .notFound }
-        let row = try await settled(found)
+        guard let asked = try await self.row(challenge, of: token, website, for: operation) else { throw .notFound }
+        let row = try await settled(asked)
         guard try policy(of: row).answers == .website else {
             throw .forbidden(
                 LocalizedText(
@@ -291,14 +291,19 @@ extension Relay {
         } catch {
             throw .alreadyDecided(result: try await settled(row).life.result.rawValue)
         }
-        let closing = ChallengeEnd(
+        var closing = ChallengeEnd(
             challenge: row.id, life: life, factor: row.phoneFactor, proof: .website, event: "challenge.answered",
             at: now)
+        if decision == .approve { closing.approvedFor = row.user }
         if try await end(closing, as: operation) { return life.result }
         let ended = try await withStore("answer") { () async throws(StoreFailure) in
             try await store.challenge(row.id, of: row.user)
         }
-        throw .alreadyDecided(result: try await settled(ended ?? row).life.result.rawValue)
+        let found = try await settled(ended ?? row)
+        // A lock ends the challenges of its user, so a challenge that is still open is one of a user
+        // who has expired.
+        guard found.life.state.isEnd else { throw .userExpired }
+        throw .alreadyDecided(result: found.life.result.rawValue)
     }
 }
 

@@ -35,8 +35,8 @@ extension Store {
         let writes = [
             markUser(operation: .id(operation), user: user),
             useApproval(
-                operation: .id(operation), challenge: challenge, user: user, approves: .blob(admission.approves),
-                device: device, slots: .integer(Int64(slots))),
+                now: .timestamp(admission.at), operation: .id(operation), challenge: challenge, user: user,
+                approves: .blob(admission.approves), device: device, slots: .integer(Int64(slots))),
             activatePhone(
                 revocation: .blob(admission.revocation), operation: .id(operation), device: device,
                 challenge: challenge),
@@ -66,7 +66,7 @@ private let useApproval = Statement(
     UPDATE challenge SET used_by = :operation
     WHERE id = :challenge AND user_id = :user AND approves = :approves AND decision = 'approve' AND used_by IS NULL
     AND EXISTS
-    (SELECT 1 FROM user u WHERE u.id = challenge.user_id AND u.operation = :operation AND u.state = 'active')
+    (SELECT 1 FROM user u WHERE u.id = challenge.user_id AND u.operation = :operation AND \(Guards.mayLogIn))
     AND EXISTS (SELECT 1 FROM device d WHERE d.id = :device AND d.state = 'waiting' AND d.approval = challenge.id)
     AND \(othersInUse) < :slots
     """)

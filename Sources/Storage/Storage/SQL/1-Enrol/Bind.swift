@@ -127,8 +127,8 @@ private let dropFailed = Statement(
     AND EXISTS (SELECT 1 FROM user u WHERE u.id = device.user_id AND u.operation = :operation)
     """)
 
-/// Uses the activation if all conditions of a binding hold. While a user is locked or frozen, only
-/// an activation by an operator is accepted; while a user is disabled, none is. A further phone
+/// Uses the activation if all conditions of a binding hold. While a user is locked, frozen or
+/// expired, only an activation by an operator is accepted; while a user is disabled, none is. A further phone
 /// needs an approval or waits for one. A phone that replaces all others needs no free slot, but its
 /// recovery must not have been cancelled. A key belongs to one phone, which must be neither suspended
 /// nor unbound.
@@ -137,7 +137,7 @@ private let useActivation = Statement(
     UPDATE activation SET used_at = :now, operation = :operation
     WHERE digest = :digest AND user_id = :user AND used_at IS NULL AND expires_at > :now AND EXISTS
     (SELECT 1 FROM user u WHERE u.id = activation.user_id AND u.operation = :operation
-    AND (u.state = 'active' OR activation.approval = 'operator' AND u.state <> 'disabled')
+    AND (\(Guards.mayLogIn) OR activation.approval = 'operator' AND u.state <> 'disabled')
     AND (activation.approval <> 'recovery' OR activation.approval IS NULL OR EXISTS (SELECT 1 FROM recovery r
     WHERE r.user_id = u.id AND r.factor = 'push' AND r.state = 'proved' AND r.expires_at > :now))
     AND (:isWaiting = 1 OR u.proved_at IS NULL OR activation.approval IS NOT NULL

@@ -44,6 +44,7 @@ extension ChallengeEnd {
                 + (posture?.relied == nil ? [] : [.attestation(of: device.id).signed])
         }
         if let code { return [.user(code.user).signed, .challenge(challenge).signed] + code.rows }
+        if let approvedFor { return [.user(approvedFor).signed, .challenge(challenge).signed] }
         return [.challenge(challenge).signed]
     }
 }
@@ -61,7 +62,7 @@ struct CloseScript {
 /// commit, because every change of either locks the user's row.
 extension CloseScript {
     var lockUser: [BoundStatement] {
-        (closing.device?.user ?? closing.code?.user).map { [Locks.hold(user: .id($0))] } ?? []
+        (closing.device?.user ?? closing.code?.user ?? closing.approvedFor).map { [Locks.hold(user: .id($0))] } ?? []
     }
 }
 
@@ -72,7 +73,7 @@ extension CloseScript {
         if closing.life.state == .expired { return [end(expire)] }
         if let phone = closing.device { return [end(by: phone)] }
         if let code = closing.code { return [code.ends(closing, as: operation)] }
-        return [end(closeOpen)]
+        return [end(closing.approvedFor == nil ? closeOpen : approveByWebsite)]
     }
 
     private func end(_ statement: Statement) -> BoundStatement {
@@ -124,6 +125,13 @@ enum ChallengeEnds {
 private let expire = Statement("\(ChallengeEnds.end) WHERE \(ChallengeEnds.isUndecided) AND expires_at <= :now")
 
 private let closeOpen = Statement("\(ChallengeEnds.end) WHERE \(ChallengeEnds.isOpen)")
+
+/// Ends a challenge by the word of its website. The user must be active and not expired.
+private let approveByWebsite = Statement(
+    """
+    \(ChallengeEnds.end) WHERE \(ChallengeEnds.isOpen)
+    AND EXISTS (SELECT 1 FROM user u WHERE u.id = challenge.user_id AND \(Guards.mayLogIn))
+    """)
 
 private let endByPhone =
     """
