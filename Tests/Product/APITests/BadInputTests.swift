@@ -139,6 +139,7 @@ struct BadInputTests {
             return [
                 ("1", "type"), (.number(1.5), "type"), (.null, "type"), (.integer(high + 1), "format"), (-1, "format"),
             ]
+        case "object": return [("x", "type"), (1, "type"), (.null, "type"), ([], "type")]
         case "boolean": return [("true", "type"), (1, "type"), (.null, "type"), ([], "type")]
         case "array":
             let limit = parameter.schema["maxItems"]?.integer ?? 0
