@@ -16,12 +16,16 @@ extension SettingsReader {
         }
         checkToken(root)
         checkTexts(root)
+        checkAttestations(root)
+        checkGateways(root)
+    }
+
+    private mutating func checkAttestations(_ root: YAMLNode) {
         do throws(SettingsFault) {
             try settings.requireAttestable(settings.policy)
         } catch {
-            problem(root["policies"]?.place ?? root.place, error.message)
+            problem(root.place(of: "policies"), error.message)
         }
-        checkGateways(root)
     }
 
     private mutating func checkProxies(_ root: YAMLNode) {
