@@ -1,17 +1,40 @@
 import Attestation
 import JSON
+import World
 
-/// The state of a phone as the phone itself reports it in an answer: the claim `posture`. A value
-/// is nil if the phone does not report it.
+/// The state of a phone as the phone itself reports it: in an answer, as the claim `posture`, or
+/// before (`DeviceReport`). A value is nil if the phone does not report it.
 public struct ReportedPosture: Sendable, Equatable {
     public var osVersion: DottedVersion?
     public var appVersion: DottedVersion?
     public var hasScreenLock: Bool?
+    /// Whether the app thinks that the phone is rooted.
+    public var isRooted: Bool?
 
-    public init(osVersion: DottedVersion? = nil, appVersion: DottedVersion? = nil, hasScreenLock: Bool? = nil) {
+    public init(
+        osVersion: DottedVersion? = nil, appVersion: DottedVersion? = nil, hasScreenLock: Bool? = nil,
+        isRooted: Bool? = nil
+    ) {
         self.osVersion = osVersion
         self.appVersion = appVersion
         self.hasScreenLock = hasScreenLock
+        self.isRooted = isRooted
+    }
+
+    /// The time for which the last report of a phone counts.
+    public static let reportLifetime = Duration.seconds(86_400)
+
+    /// Returns the report of an answer; values that it leaves out are those of the phone's last
+    /// report, if that is not too old. Returns nil if there is neither.
+    public static func latest(_ answer: ReportedPosture?, before: DeviceReport?, at now: Timestamp) -> ReportedPosture?
+    {
+        guard let before, now - before.receivedAt <= reportLifetime else { return answer }
+        var latest = answer ?? ReportedPosture()
+        latest.osVersion = latest.osVersion ?? before.osVersion.flatMap { DottedVersion($0) }
+        latest.appVersion = latest.appVersion ?? before.appVersion.flatMap { DottedVersion($0) }
+        latest.hasScreenLock = latest.hasScreenLock ?? before.hasScreenLock
+        latest.isRooted = latest.isRooted ?? before.isRooted
+        return latest
     }
 
     /// Reads the claim. Returns nil if a member is unknown or has another form.
@@ -22,10 +45,11 @@ public struct ReportedPosture: Sendable, Equatable {
             case "os_version": osVersion = Self.version(member.value)
             case "app_version": appVersion = Self.version(member.value)
             case "screen_lock": hasScreenLock = member.value.bool
+            case "rooted": isRooted = member.value.bool
             default: return nil
             }
         }
-        let count = [osVersion != nil, appVersion != nil, hasScreenLock != nil].count { $0 }
+        let count = [osVersion != nil, appVersion != nil, hasScreenLock != nil, isRooted != nil].count { $0 }
         guard count == object.count else { return nil }
     }
 
@@ -38,6 +62,7 @@ public struct ReportedPosture: Sendable, Equatable {
         if let osVersion { object.set("os_version", .string(osVersion.description)) }
         if let appVersion { object.set("app_version", .string(appVersion.description)) }
         if let hasScreenLock { object.set("screen_lock", .bool(hasScreenLock)) }
+        if let isRooted { object.set("rooted", .bool(isRooted)) }
         return object
     }
 }
@@ -135,17 +160,19 @@ public struct PhoneDemands: Sendable {
     /// The demands that the phone does not meet.
     ///
     /// - Parameters:
-    ///   - reported: the phone's own report in its answer.
-    ///   - isAsserted: whether the answer has a right assertion.
-    public func unmet(reported: ReportedPosture?, isAsserted: Bool) -> [Demand] {
+    ///   - reported: the phone's own report.
+    ///   - asserted: the part of the report that an assertion covers; nil without an assertion.
+    public func unmet(reported: ReportedPosture?, asserted: ReportedPosture?) -> [Demand] {
         var unmet: [Demand] = []
         if attestation == .required, attested == nil || !isValid { unmet.append(.attestation) }
-        if needsAssertion, !isAsserted { unmet.append(.assertion) }
+        if needsAssertion, asserted == nil { unmet.append(.assertion) }
         let report = attested.map { posture.judge($0) } ?? Posture.Report(notAttested: posture.demands(on: platform))
-        for demand in report.failed where !(isAsserted && isReported(demand, reported) == true) {
+        for demand in report.failed where asserted.flatMap({ isReported(demand, $0) }) != true {
             unmet.append(Demand(demand))
         }
         for demand in report.notAttested where isReported(demand, reported) == false { unmet.append(Demand(demand)) }
+        // A phone that calls itself rooted is believed, whatever was attested when it was bound.
+        if posture.verifiedBoot, reported?.isRooted == true, !unmet.contains(.bootState) { unmet.append(.bootState) }
         return unmet
     }
 
@@ -185,7 +212,7 @@ public struct PhoneDemands: Sendable {
         }
         let best = ReportedPosture(
             osVersion: minimum.osVersion, appVersion: minimum.appVersion, hasScreenLock: true)
-        let hopeless = unmet(reported: best, isAsserted: canAssert).filter(\.needsEnrolment)
+        let hopeless = unmet(reported: best, asserted: canAssert ? best : nil).filter(\.needsEnrolment)
         if !hopeless.isEmpty { object.set("unmet", .array(hopeless.map { .string($0.rawValue) })) }
         return object
     }

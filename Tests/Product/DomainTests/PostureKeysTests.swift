@@ -62,7 +62,7 @@ import Testing
 
     @Test(arguments: [
         "[]", "\"18\"", #"{"os_version":18}"#, #"{"os_version":"eighteen"}"#, #"{"screen_lock":"yes"}"#,
-        #"{"rooted":false}"#, #"{"app_version":null}"#,
+        #"{"rooted":0}"#, #"{"jailbroken":false}"#, #"{"app_version":null}"#,
         #"{"os_version":"\#(String(repeating: "1", count: 65))"}"#,
     ])
     func otherReportIsRefused(text: String) throws {

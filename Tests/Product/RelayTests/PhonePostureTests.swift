@@ -3,6 +3,7 @@ import Domain
 import JSON
 import Relay
 import SimulatedAttestation
+import Storage
 import TestSupport
 import Testing
 
@@ -41,6 +42,54 @@ import Testing
         let json = try await shop.ada.reported(asked.challenge).json()["attestation"]?.object
         #expect(json?["reported"] == ["os_version": "17.4.0", "app_version": "42", "screen_lock": true])
         #expect(json?["verdict"] == nil && json?["facts"] == nil)
+    }
+
+    /// What the phone reported before counts for a day. The report in an answer outranks it.
+    @Test(arguments: StoreKind.all) func lastReportCompletesTheAnswer(kind: StoreKind) async throws {
+        let shop = try await AttestedShop(
+            kind, ["min-os-ios": "17.4", "min-app-ios": "42", "screen-lock": "on", "verified-boot": "on"])
+        let bound = try await shop.bound(nil, says: .ios)
+        func report(_ change: (inout DeviceReport) -> Void) async throws {
+            let now = shop.rig.time.now()
+            var report = DeviceReport(reportedAt: now, receivedAt: now)
+            (report.osVersion, report.appVersion, report.hasScreenLock) = ("18.1", "42", true)
+            change(&report)
+            let (store, sent) = (shop.rig.store, report)
+            _ = try await shop.rig.on { _ in try await store.store(sent, of: bound.credential) }
+        }
+        try await report { _ in }
+        let asked = try await shop.ada.login()
+        #expect(try await shop.answer(by: bound, asked.challenge) == .success(.success))
+        let json = try await shop.ada.reported(asked.challenge).json()["attestation"]?.object
+        #expect(json?["reported"] == ["os_version": "18.1", "app_version": "42", "screen_lock": true])
+        #expect(
+            try await shop.answer(by: bound, reporting: Self.report("17")) == .failure(.postureUnmet([.osVersion])))
+        shop.rig.time.advance(by: .seconds(86_401))
+        #expect(
+            try await shop.answer(by: bound) == .failure(.postureUnmet([.osVersion, .appVersion, .screenLock])))
+        try await report { $0.isRooted = true }
+        #expect(try await shop.answer(by: bound) == .failure(.postureUnmet([.bootState])))
+        shop.rig.time.advance(by: .seconds(1))
+        try await report { $0.osVersion = "unknown" }
+        #expect(try await shop.answer(by: bound) == .failure(.postureUnmet([.osVersion])))
+        #expect(try await shop.answer(by: bound, reporting: Self.report("18")) == .success(.success))
+    }
+
+    /// An assertion covers the answer alone. An older report does not outrank what was attested.
+    @Test func assertionDoesNotCoverOlderReports() async throws {
+        let shop = try await AttestedShop(.memory, ["attestation-ios": "recorded", "min-app-ios": "43"])
+        let phone = try TestPhone(pushToken: "push")
+        let attestation = try shop.apple(shop.subject(phone)) {
+            $0.extensions = [0xa1] + CBORWriter.text("apple_bundle_version_01") + CBORWriter.text("42")
+        }
+        let bound = try await shop.bound(nil, attestation, phone)
+        let now = shop.rig.time.now()
+        var report = DeviceReport(reportedAt: now, receivedAt: now)
+        report.appVersion = "43"
+        let (store, sent) = (shop.rig.store, report)
+        _ = try await shop.rig.on { _ in try await store.store(sent, of: bound.credential) }
+        #expect(
+            try await shop.answer(by: bound, assert: shop.assertion(1)) == .failure(.postureUnmet([.appVersion])))
     }
 
     /// A platform has its own minimum, and other platforms have none.

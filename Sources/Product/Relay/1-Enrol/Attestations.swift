@@ -13,6 +13,8 @@ public protocol AttestationStore: Sendable {
     func attestation(of device: DeviceID) async throws(StoreFailure) -> AttestationRow?
     /// Returns the attestations of all phones of a user.
     func attestations(of user: UserID) async throws(StoreFailure) -> [AttestationRow]
+    /// Returns the last report of a phone about itself; nil if it sent none.
+    func report(of device: DeviceID) async throws(StoreFailure) -> DeviceReport?
     /// Records that a phone was not bound because of its attestation, at most once for the same
     /// operation.
     func recordNotAttested(_ refused: NotAttested, as operation: Operation) async throws(StoreFailure)

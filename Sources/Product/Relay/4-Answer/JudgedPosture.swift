@@ -87,7 +87,8 @@ extension Relay {
                     ])
             }
         }
-        let unmet = demands.unmet(reported: reported, isAsserted: next != nil)
+        let complete = policy.posture.isEmpty ? reported : try await completed(reported, by: phone)
+        let unmet = demands.unmet(reported: complete, asserted: next == nil ? nil : reported ?? ReportedPosture())
         guard unmet.isEmpty else {
             throw await refused(.posture, row.id, by: phone, as: .postureUnmet(unmet))
         }
@@ -101,7 +102,7 @@ extension Relay {
             facts.set("verdict", .word(AttestationVerdict.missing))
             facts.set("faults", .array([.string(AttestationFault.missing.rawValue)]))
         }
-        if let reported { facts.set("reported", .object(reported.json)) }
+        if let complete { facts.set("reported", .object(complete.json)) }
         return JudgedPosture(
             answer: AttestedAnswer(
                 facts: JSONWriter.text(.object(facts)), assertion: next == nil ? nil : assertion),
@@ -149,5 +150,18 @@ extension Relay {
         var reported = reported
         reported.evidence = try await attestationToShow(of: device)
         return reported
+    }
+}
+
+/// The reports of phones before their answers.
+extension Relay {
+    /// Returns the report of an answer, completed by the phone's last report.
+    private func completed(
+        _ answer: ReportedPosture?, by phone: PhoneCredential
+    ) async throws(Refusal) -> ReportedPosture? {
+        let before = try await withStore("posture") { () async throws(StoreFailure) in
+            try await store.report(of: phone.id)
+        }
+        return ReportedPosture.latest(answer, before: before, at: time.now())
     }
 }

@@ -23,6 +23,7 @@ extension Sample {
     static func runAttestations(on store: Store, _ operation: () -> Domain.Operation) async throws {
         _ = try await store.attestation(of: id(12))
         _ = try await store.attestations(of: id(12))
+        _ = try await store.report(of: id(12))
         let refused = NotAttested(fault: .root, website: website, user: id(12), device: id(12), at: now)
         try await store.recordNotAttested(refused, as: operation())
     }
