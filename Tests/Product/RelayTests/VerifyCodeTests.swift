@@ -152,6 +152,9 @@ import World
         try fixture.give(.totp)
         #expect(try await verify("12345678", fixture) == nil)
         #expect(try fixture.budget == 0)
+        // In the pause after a wrong code it gets the same refusal as every other code.
+        #expect(try await verify(CodeLoginFixture.wrong, fixture) == nil)
+        await #expect(throws: Refusal.limited(retryAfter: .seconds(5))) { try await verify("12345678", fixture) }
     }
 
     /// Mailed codes belong to a login, and recovery codes are not spent on a check.

@@ -89,12 +89,19 @@ extension Relay {
                 ])
             }
             let suspects = own.filter { OTP.isCode(code, digits: $0.digits) }
+            let now = time.now()
+            // The refusal is the same for right and wrong codes, so it reveals nothing about the code.
+            if let pause = user.codes.pause(at: now) {
+                metrics.reached(.guess)
+                record(.early, user, website, suspects)
+                throw .limited(retryAfter: pause)
+            }
             guard !suspects.isEmpty else {
                 // The code has the form of none of the user's codes. It is wrong, but does not count.
                 record(.void, user, website, suspects)
                 return nil
             }
-            if let outcome = try await judge(code, suspects, of: user, by: website, as: operation) {
+            if let outcome = try await judge(code, suspects, of: user, by: website, at: now, as: operation) {
                 return outcome.factor
             }
         }
@@ -119,15 +126,9 @@ extension Relay {
 
     /// Judges a code; returns nil if something has changed since the factors were read.
     private func judge(
-        _ code: String, _ suspects: [CodeFactor], of user: UserRow, by website: Website, as operation: Operation
+        _ code: String, _ suspects: [CodeFactor], of user: UserRow, by website: Website, at now: Timestamp,
+        as operation: Operation
     ) async throws(Refusal) -> Judged? {
-        let now = time.now()
-        // The refusal is the same for right and wrong codes, so it reveals nothing about the code.
-        if let pause = user.codes.pause(at: now) {
-            metrics.reached(.guess)
-            record(.early, user, website, suspects)
-            throw .limited(retryAfter: pause)
-        }
         var right: (factor: CodeFactor, next: Int64)?
         // Every factor is compared, so the time does not depend on which one matches.
         for suspect in suspects {
