@@ -116,7 +116,7 @@ extension Relay {
     ) -> Message.Recovery? {
         let use = OperationSecret.Use(.recoveryMail, user: row.user, website: row.website)
         guard let secret = try? opened(sealed, for: use, of: ActivationMail.row(of: row.id)),
-            let page = (try? settings.policy.changed(by: policy))?.recoveryURL
+            let page = (try? defaultPolicy.changed(by: policy))?.recoveryURL
         else { return nil }
         let link = RecoveryToken.address(secret, event: event, at: page)
         guard event != RecoveryMail.link else { return .begin(link) }
