@@ -171,7 +171,9 @@ import World
         let (person, rig, shop) = (fixture.person, fixture.rig, fixture.shop)
         for _ in 0..<2 { try await Farewell.website.take(fixture) }
         await #expect(
-            throws: Refusal.conflict([FieldFault("device", .state, LocalizedText("is revoked", de: "ist revoked"))])
+            throws: Refusal.conflict([
+                FieldFault("device", .state, LocalizedText("is revoked", de: "hat den Zustand revoked"))
+            ])
         ) {
             try await fixture.change(0, .active)
         }
@@ -180,7 +182,9 @@ import World
         let binding = await person.bind(try TestPhone(pushToken: "third"), person.code)
         guard case .success(.waiting(let waiting, _)) = binding else { throw RigFailure("\(binding)") }
         await #expect(
-            throws: Refusal.conflict([FieldFault("device", .state, LocalizedText("is waiting", de: "ist waiting"))])
+            throws: Refusal.conflict([
+                FieldFault("device", .state, LocalizedText("is waiting", de: "hat den Zustand waiting"))
+            ])
         ) {
             try await rig.on { relay in
                 try await relay.change(waiting, ofUser: "ada", name: nil, state: .active, by: shop)
