@@ -1,10 +1,11 @@
 import Bytes
 import Domain
-import Relay
 import Storage
 import TestSupport
 import Testing
 import World
+
+@testable import Relay
 
 /// Users with an expiry, such as temporary staff: no login succeeds after it.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct UserExpiryTests {
