@@ -267,6 +267,9 @@ enum Sample {
                 posture: device == nil ? nil : posture, event: "challenge.answered", at: now)
             _ = try await store.close(closing, as: operation())
         }
+        var byWebsite = ChallengeEnd(challenge: id(16), life: end, event: "challenge.answered", at: now)
+        byWebsite.approvedFor = id(16)
+        _ = try await store.close(byWebsite, as: operation())
         try await runHarmful(on: store, operation)
         try await runCodes(on: store, operation)
         let over = ChallengeLife(state: .expired, decision: nil, reason: .expired, expiresAt: later)
