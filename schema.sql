@@ -397,6 +397,18 @@ CREATE TABLE IF NOT EXISTS task_lease (
     holder binary(16)                       -- the relay that does it; null or dead: another takes it
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
+-- Keys that the relays make, use and delete by themselves. Each is sealed with its kind, number and times.
+CREATE TABLE IF NOT EXISTS rolling_key (
+    kind varchar(16) NOT NULL,              -- nonces
+    number bigint NOT NULL,                 -- counts the keys of the kind
+    sealed blob NOT NULL,
+    sealed_by varchar(64) NOT NULL,         -- the id of the sealing key
+    made_at datetime(3) NOT NULL,
+    starts_at datetime(3) NOT NULL,         -- new values use it from then on; every relay has read it by then
+    ends_at datetime(3) NOT NULL,           -- no value of it is accepted from then on
+    PRIMARY KEY (kind, number)
+) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
 -- The answers to requests with an Idempotency-Key, for their repetitions.
 CREATE TABLE IF NOT EXISTS idempotency (
     website_id binary(16) NOT NULL,

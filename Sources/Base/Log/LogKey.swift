@@ -69,5 +69,7 @@ public enum LogKey: String, Sendable, CaseIterable {
     case subject
     case issuer
     case keyID = "key_id"
+    /// The number of a rolling key.
+    case era
     case expiresAt = "expires_at"
 }

@@ -16,7 +16,7 @@ public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStor
     & HeartbeatStore
     & RetentionStore & RecoveryStore
     & IdempotencyStore
-    & KeyRotationStore
+    & KeyRotationStore & RollingKeyStore
 
 /// The product: five verbs on top of a store and the couriers. It holds no connection and blocks no
 /// thread, and all loops share it. Between requests it keeps only state in memory that it may lose:
@@ -34,10 +34,11 @@ public final class Relay: Sendable {
         public var isAlone: Bool
         public var retention: Retention
         public var quotas: Quotas
+        public var rolling: RollingKeySettings
 
         public init(
             origin: String, pin: [UInt8], policy: Policy, isAlone: Bool, retention: Retention = Retention(),
-            quotas: Quotas = Quotas()
+            quotas: Quotas = Quotas(), rolling: RollingKeySettings = RollingKeySettings()
         ) {
             self.origin = origin
             self.pin = pin
@@ -45,6 +46,7 @@ public final class Relay: Sendable {
             self.isAlone = isAlone
             self.retention = retention
             self.quotas = quotas
+            self.rolling = rolling
         }
     }
 

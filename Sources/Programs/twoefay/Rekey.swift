@@ -94,7 +94,7 @@ extension Tool {
             throw Failure(
                 .conflict, "\(used.shown) are still sealed under the old key \(used.id)",
                 next:
-                    "Nothing was changed. Running relays reseal factors and webhook secrets, and sign rows again; kept answers and operation secrets expire after a day. "
+                    "Nothing was changed. Running relays reseal factors, webhook secrets and rolling keys, and sign rows again; kept answers and operation secrets expire after a day. "
                     + "Rows that are not genuine are never signed again: 'twoefay rows verify' lists them; adopt or delete them. "
                     + "'twoefay rekey --status' shows what is left.")
         }
@@ -143,12 +143,14 @@ private struct KeyReport {
         let webhooks: Int64
         let answers: Int64
         let operations: Int64
+        /// The number of keys that the relays make by themselves.
+        let rolling: Int64
         /// The number of rows that the key has signed.
         let signed: Int64
 
-        var isUsed: Bool { factors > 0 || webhooks > 0 || answers > 0 || operations > 0 || signed > 0 }
+        var isUsed: Bool { factors > 0 || webhooks > 0 || answers > 0 || operations > 0 || rolling > 0 || signed > 0 }
         var shown: String {
-            "\(factors) factors, \(webhooks) webhook endpoints, \(signed) signed rows, \(answers) kept answers and the secrets of \(operations) operations"
+            "\(factors) factors, \(webhooks) webhook endpoints, \(rolling) rolling keys, \(signed) signed rows, \(answers) kept answers and the secrets of \(operations) operations"
         }
     }
 
@@ -160,6 +162,7 @@ private struct KeyReport {
         var factors = try store.read(KeyUse.factors)
         var endpoints = try store.read(KeyUse.webhooks)
         var operations = try store.read(KeyUse.operations)
+        var rolling = try store.read(KeyUse.rolling)
         var signed = try store.read(RowQueries.counts(of: try keys.usableRowAuthenticator()))
         var rows: [Row] = []
         for key in keys.keys {
@@ -169,25 +172,27 @@ private struct KeyReport {
                     webhooks: endpoints.removeValue(forKey: key.id) ?? 0,
                     answers: try store.read(KeyUse.answers(sealedBy: key.id)),
                     operations: operations.removeValue(forKey: key.id) ?? 0,
+                    rolling: rolling.removeValue(forKey: key.id) ?? 0,
                     signed: signed.removeValue(forKey: key.id) ?? 0))
         }
         // These rows are sealed or signed under keys that the file does not hold.
-        for id in Set(factors.keys).union(endpoints.keys).union(operations.keys).union(signed.keys).sorted() {
+        let missing = [factors, endpoints, operations, rolling, signed].reduce(into: Set()) { $0.formUnion($1.keys) }
+        for id in missing.sorted() {
             rows.append(
                 Row(
                     id: id, role: "missing", factors: factors[id] ?? 0, webhooks: endpoints[id] ?? 0, answers: 0,
-                    operations: operations[id] ?? 0, signed: signed[id] ?? 0))
+                    operations: operations[id] ?? 0, rolling: rolling[id] ?? 0, signed: signed[id] ?? 0))
         }
         self.rows = rows
     }
 
     var report: Report {
         let table = Table(
-            ["KEY", "ROLE", "FACTORS", "WEBHOOKS", "KEPT ANSWERS", "OPERATIONS", "SIGNED ROWS"],
+            ["KEY", "ROLE", "FACTORS", "WEBHOOKS", "KEPT ANSWERS", "OPERATIONS", "ROLLING KEYS", "SIGNED ROWS"],
             rows.map {
                 [
                     $0.id, $0.role, String($0.factors), String($0.webhooks), String($0.answers),
-                    String($0.operations), String($0.signed),
+                    String($0.operations), String($0.rolling), String($0.signed),
                 ]
             }
         ).text
@@ -202,7 +207,8 @@ private struct KeyReport {
                         .object([
                             "id": .string($0.id), "role": .string($0.role), "factors": .integer($0.factors),
                             "webhooks": .integer($0.webhooks), "answers": .integer($0.answers),
-                            "operations": .integer($0.operations), "signed_rows": .integer($0.signed),
+                            "operations": .integer($0.operations), "rolling_keys": .integer($0.rolling),
+                            "signed_rows": .integer($0.signed),
                         ])
                     })
             ]), code: missing ? .failed : .ok)

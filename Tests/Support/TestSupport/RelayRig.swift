@@ -68,13 +68,16 @@ public final class RelayRig: Sendable {
     /// - Parameters:
     ///   - mail: its mail courier; nil for that of the rig.
     ///   - webhooks: its webhook courier; nil for that of the rig.
+    ///   - rolling: the schedules of its rolling keys.
     public func relay(
-        over store: Store, mail: (any MessageCourier)? = nil, webhooks: (any WebhookCourier)? = nil
+        over store: Store, mail: (any MessageCourier)? = nil, webhooks: (any WebhookCourier)? = nil,
+        rolling: RollingKeySettings = RollingKeySettings()
     ) throws -> Relay {
         try Self.relay(
             over: store, push: pushes, mail: mail ?? mails, texts: texts, webhooks: webhooks ?? self.webhooks,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()), time: time,
-            randomness: SystemRandomness(), log: Log(minimum: .debug, time: time, sink: sink), isAlone: false
+            randomness: SystemRandomness(), log: Log(minimum: .debug, time: time, sink: sink), isAlone: false,
+            rolling: rolling
         ) { [backgroundWork] work in backgroundWork.spawn(work) }
     }
 
@@ -92,12 +95,13 @@ public final class RelayRig: Sendable {
         time: any TimeSource,
         randomness: any Randomness, log: Log,
         isAlone: Bool, metrics: RelayMetrics = RelayMetrics(), quotas: Quotas = Quotas(),
+        rolling: RollingKeySettings = RollingKeySettings(),
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
     ) throws -> Relay {
         Relay(
             settings: Relay.Settings(
                 origin: origin, pin: SHA256.hash(Array("pin".utf8)), policy: Policy(), isAlone: isAlone,
-                quotas: quotas),
+                quotas: quotas, rolling: rolling),
             store: store, push: push, couriers: MessageCouriers(mail: mail, texts: texts), webhooks: webhooks,
             phones: phones,
             keys: RelayKeys(masterKey: masterKey), sealer: try sealer(),

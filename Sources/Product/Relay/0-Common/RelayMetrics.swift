@@ -23,6 +23,8 @@ public struct RelayMetrics: Sendable {
     private let codeLocks: Counter
     private let storeFailures: Counters<StoreFailure.Word>
     private let tidied: Counters<ExpiredRows.Kind>
+    private let keysRolled: Counters<RollingKeyKind>
+    private let keyTimes = RollingKeyTimes()
     private let heldRequests: HeldRequestGauge
     let webhooks: WebhookMetrics
 
@@ -121,7 +123,18 @@ public struct RelayMetrics: Sendable {
             "twoefay_retention_deleted_rows_total",
             "Rows that this relay deleted under the retention rules, by kind; a challenge counts once "
                 + "with its dependent rows.", by: "kind")
+        keysRolled = registry.counters(
+            "twoefay_keys_rolled_total", "Keys that this relay made by its schedule, by kind.", by: "kind")
+        registry.gauge(
+            "twoefay_rolling_key_made_timestamp_seconds",
+            "Time at which the newest rolling key was made, in seconds since 1970; 0 if there is none."
+        ) { [keyTimes] in keyTimes.newest }
     }
+
+    func rolled(_ kind: RollingKeyKind) { keysRolled.add(kind) }
+
+    /// Records the rolling keys that this relay has read.
+    func recordKeys(_ eras: [KeyEra]) { keyTimes.record(eras) }
 }
 
 extension RelayMetrics {

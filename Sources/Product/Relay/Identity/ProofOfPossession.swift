@@ -51,7 +51,7 @@ public struct PresentedProof: Sendable, Equatable {
 ///
 /// A nonce contains the second at which it was issued, and a MAC which shows that a relay of this
 /// installation issued it. No relay stores nonces. A nonce is valid for 300 seconds, at every
-/// relay.
+/// relay. It also contains the number of the key of the MAC (`NonceKeys`).
 ///
 /// Failure modes: a relay forgets at a restart which proofs it has accepted. A clock that was set
 /// back makes old nonces valid again. So each nonce also has a random mark of the relay's era.
@@ -80,7 +80,9 @@ public final class Nonces: Sendable {
         var latest: Int64
     }
 
-    private let key: Secret
+    private let keys: Mutex<NonceKeys>
+    /// Whether a nonce named a newer key than this relay has.
+    private let missed = Atomic<Bool>(false)
     private let randomness: any Randomness
     private let era: Mutex<Era>
 
@@ -95,13 +97,20 @@ public final class Nonces: Sendable {
 
     /// - Parameter key: a key from `key(from:)`.
     init(key: Secret, since start: Timestamp, randomness: any Randomness) {
-        self.key = key.locked()
+        keys = Mutex(NonceKeys(derived: key.locked()))
         self.randomness = randomness
         era = Mutex(
             Era(
                 first: start.seconds + Self.tolerance + 1, mark: randomness.bytes(Self.markBytes),
                 latest: start.seconds))
     }
+
+    /// Uses these keys from now on. If there is none, the nonces use the key that is derived from
+    /// the master key.
+    func use(_ rolling: [RollingKey]) { keys.withLock { $0.rolling = rolling } }
+
+    /// Returns whether a nonce has named a newer key than this relay has, since the last call.
+    func takeMiss() -> Bool { missed.exchange(false, ordering: .relaxed) }
 
     private func era(at now: Timestamp) -> Era {
         era.withLock { era in
@@ -116,20 +125,31 @@ public final class Nonces: Sendable {
     }
 
     /// Returns the nonce that the relay issues now.
-    public func current(at now: Timestamp) -> String { nonce(of: now.seconds, era(at: now).mark) }
+    public func current(at now: Timestamp) -> String {
+        let (number, key) = keys.withLock { $0.current(at: now) }
+        return nonce(of: now.seconds, era(at: now).mark, number, key)
+    }
 
     /// Returns the window of a valid nonce; nil for every other text.
     public func step(of nonce: String, at now: Timestamp) -> Window? {
-        guard let bytes = Base64URL.decode(nonce), bytes.count == Self.macBytes + 8 + Self.markBytes else {
+        guard let bytes = Base64URL.decode(nonce), bytes.count == Self.macBytes + 16 + Self.markBytes else {
             return nil
         }
-        let second = Int64(bitPattern: bytes.dropFirst(Self.macBytes).prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
+        let number = Self.integer(bytes.dropFirst(Self.macBytes))
+        let second = Self.integer(bytes.dropFirst(Self.macBytes + 8))
         let mark = Array(bytes.suffix(Self.markBytes))
         let era = era(at: now)
         guard second >= era.first || mark == era.mark, second > now.seconds - Self.life,
-            second <= now.seconds + Self.tolerance,
-            Secret.matches(Array(self.nonce(of: second, mark).utf8), Array(nonce.utf8))
+            second <= now.seconds + Self.tolerance
         else { return nil }
+        let (key, isNewer) = keys.withLock { ($0.key(number, at: now), $0.isNewer(number)) }
+        guard let key else {
+            if isNewer { missed.store(true, ordering: .relaxed) }
+            return nil
+        }
+        guard Secret.matches(Array(self.nonce(of: second, mark, number, key).utf8), Array(nonce.utf8)) else {
+            return nil
+        }
         return second / Self.stepSeconds
     }
 
@@ -139,10 +159,45 @@ public final class Nonces: Sendable {
     private static let macBytes = 16
     private static let markBytes = 8
 
-    private func nonce(of second: Int64, _ mark: [UInt8]) -> String {
-        let bytes = (0..<8).map { UInt8(truncatingIfNeeded: second >> (56 - $0 * 8)) } + mark
+    private func nonce(of second: Int64, _ mark: [UInt8], _ number: Int64, _ key: Secret) -> String {
+        let bytes = Self.bytes(number) + Self.bytes(second) + mark
         return Base64URL.encode(HMAC.sha256(key: key, bytes).prefix(Self.macBytes) + bytes)
     }
+
+    private static func bytes(_ value: Int64) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - $0 * 8)) }
+    }
+
+    private static func integer(_ bytes: ArraySlice<UInt8>) -> Int64 {
+        Int64(bitPattern: bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
+    }
+}
+
+/// The keys of the nonces, each with its number.
+///
+/// The key that is derived from the master key has the number 0. It is used, and accepted, only
+/// while this relay has no rolling key.
+private struct NonceKeys {
+    let derived: Secret
+    var rolling: [RollingKey] = []
+
+    init(derived: Secret) { self.derived = derived }
+
+    /// Returns the key for new nonces.
+    func current(at now: Timestamp) -> (number: Int64, key: Secret) {
+        let era = RollingKeySchedule.current(rolling.map(\.era), at: now)
+        guard let key = rolling.first(where: { $0.era == era }) else { return (0, derived) }
+        return (key.era.number, key.secret)
+    }
+
+    /// Returns the key with a number; nil if there is none, or if it has ended.
+    func key(_ number: Int64, at now: Timestamp) -> Secret? {
+        let living = rolling.filter { now < $0.era.endsAt }
+        if number == 0 { return living.isEmpty ? derived : nil }
+        return living.first { $0.era.number == number }?.secret
+    }
+
+    func isNewer(_ number: Int64) -> Bool { number > rolling.map(\.era.number).max() ?? 0 }
 }
 
 /// The proofs that this relay has accepted, remembered until their nonces are no longer valid. Only

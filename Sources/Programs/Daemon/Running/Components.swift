@@ -112,7 +112,8 @@ final class Components: Sendable {
                 settings: Relay.Settings(
                     origin: settings.origin.settingsText, pin: files.authority.spkiThumbprint,
                     policy: settings.policy,
-                    isAlone: url.isEmbedded, retention: settings.retention, quotas: settings.quotas),
+                    isAlone: url.isEmbedded, retention: settings.retention, quotas: settings.quotas,
+                    rolling: settings.rolling),
                 store: store, push: PushServices(apns: push, web: webPush), couriers: first.ways,
                 webhooks: webhookCourier.courier, phones: issuer,
                 keys: files.keys.relay, sealer: try files.keys.sealer(), statements: files.statements,

@@ -115,9 +115,10 @@ public final class Daemon: Sendable {
         let relay = components.relay
         page = try await MetricsPage.start(settings, components.registry, on: components.group.loops[0], log: log)
         // The first heartbeat precedes the first request. Other relays take over the work of a
-        // relay that has no heartbeat.
+        // relay that has no heartbeat. The keys are read before nonces are needed.
         await components.group.loops[0].perform {
             await relay.runHeartbeat()
+            await relay.rollKeys()
             await relay.watchRevocations()
         }
         servers = try await Self.serve(sockets, tls, components, log: log)

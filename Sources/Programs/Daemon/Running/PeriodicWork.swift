@@ -24,7 +24,7 @@ final class PeriodicWork: Sendable {
     private init(on loop: EventLoop) { self.loop = loop }
 
     /// The periodic work that continues while requests are served. It looks for changes and
-    /// revocations by other relays, and increments the heartbeat. Without the heartbeat, other
+    /// revocations by other relays, reads and makes rolling keys, and increments the heartbeat. Without the heartbeat, other
     /// relays would take over the outbox entries that this relay holds.
     static func presence(_ relay: Relay, _ api: API, on loop: EventLoop) -> PeriodicWork {
         let work = PeriodicWork(on: loop)
@@ -33,6 +33,8 @@ final class PeriodicWork: Sendable {
             work.every(.seconds(1)) { await relay.watchRevocations() }
             work.every(.seconds(1)) { await relay.runHeartbeat() }
             work.every(.seconds(1)) { await relay.releaseLeft() }
+            work.every(.seconds(1)) { await relay.rollKeysIfMissed() }
+            work.every(.seconds(60)) { await relay.rollKeys() }
             work.every(.seconds(1)) { api.logSampledRequests() }
         }
         return work

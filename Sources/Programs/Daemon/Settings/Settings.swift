@@ -45,6 +45,8 @@ public struct Settings: Sendable, Equatable {
     public var policy = Policy()
     /// The number of days after which rows are deleted.
     public var retention = Retention()
+    /// The hours after which the relays make a new key for nonces; 0 for never.
+    public var nonceKeyHours = 24
     /// The limits for one caller.
     public var quotas = Quotas()
     /// The address of the metrics page; nil if there is none.

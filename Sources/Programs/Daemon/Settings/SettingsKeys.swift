@@ -109,6 +109,10 @@ public enum SettingsKeys {
             .number(
                 "retention.audit", \.retention.audit, Retention.auditDays,
                 "Days after which an audit line is deleted."),
+            .number(
+                "rolling.nonces", \.nonceKeyHours, 0...8760,
+                "Hours after which the relays make a new key for the nonces of phones. 0: they use a key that is "
+                    + "derived from the master key. The value must be the same at all relays."),
             .optional(
                 "metrics.listen", \.metrics, example: "127.0.0.1:9464",
                 "A loopback address on which http://…/metrics serves the metrics in the format of Prometheus."),
@@ -331,6 +335,7 @@ public enum SettingsKeys {
             "Limits for one caller at one relay. Beyond a limit the answer is 429. The defaults are far above what a "
             + "normal caller needs.",
         "retention": "How long the store keeps finished logins and audit lines.",
+        "rolling": "Keys that the relays make and replace by themselves. docs/operators/keys.md explains them.",
         "log": "The log.",
     ]
 

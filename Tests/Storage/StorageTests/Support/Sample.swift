@@ -315,6 +315,7 @@ enum Sample {
         _ = try await store.run(KeyUse.factors)
         _ = try await store.run(KeyUse.answers(sealedBy: "key"))
         _ = try await store.run(KeyUse.operations)
+        try await runRollingKeys(on: store, as: operation)
         _ = try await store.run(StoreStatus.query)
         try await store.addUsage(SMSUsage(id(9020), at: now, prefix: .all, parts: 1, cost: 1))
         _ = try await store.run(SMSUsageReport.query(of: now))

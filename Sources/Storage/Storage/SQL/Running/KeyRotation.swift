@@ -94,7 +94,7 @@ public enum KeyUse {
     private static let secretsByKey = Statement(
         "SELECT sealed_by, count(*) AS sealed_count FROM operation_secret GROUP BY sealed_by")
 
-    private static func counted(_ statement: Statement) -> Query<[String: Int64]> {
+    static func counted(_ statement: Statement) -> Query<[String: Int64]> {
         Query(script: Script("rekey", reads: [statement()])) { rows throws(StoreFailure) -> [String: Int64] in
             var counts: [String: Int64] = [:]
             for row in rows[0] { counts[try row.text("sealed_by")] = try row.integer("sealed_count") }
