@@ -56,6 +56,8 @@ extension Tool {
             if let warning = status.expiryWarning { lines.append(warning) }
             members.set("expiring_users", .integer(Int64(status.expiring.count)))
             members.set("directories", .array(directories.map { $0.json(status.syncs[$0.name]) }))
+            lines += settings.lines(about: status.keys, at: now)
+            members.set("keys", .array(status.keys.map { $0.json(among: status.keys, at: now) }))
         case .failure(let failure):
             lines.append(failure.text)
             members.set("store", failure.json)
@@ -80,7 +82,8 @@ extension Tool {
                         work: try store.runBlocking(StoreStatus.query),
                         texts: try store.runBlocking(SMSUsageReport.query(of: now)),
                         syncs: try store.runBlocking(DirectoryRuns.all),
-                        expiring: try store.runBlocking(Expiries.soon(at: now))))
+                        expiring: try store.runBlocking(Expiries.soon(at: now)),
+                        keys: try store.runBlocking(RollingKeyRows.read(.nonces)).map(\.era)))
             } catch {
                 return .failure(Failure(store: error))
             }
@@ -96,6 +99,8 @@ private struct StoreReport {
     let texts: SMSUsageReport
     let syncs: [String: DirectoryRuns.Last]
     let expiring: [Expiries.Expiring]
+    /// The keys that the relays make by themselves.
+    let keys: [KeyEra]
 
     /// The warning about users who expire soon; nil if there is none.
     var expiryWarning: String? {

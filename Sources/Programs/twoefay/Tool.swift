@@ -18,7 +18,7 @@ enum Tool {
         phoneNotices, listRecoveries, stopRecovery, unbindPhone, revokePhone, importTokens, listDirectories,
         testDirectory, syncDirectory, testMail, testSMS,
         showTemplates, listOutbox, replayOutbox, dropOutbox, migrate,
-        rekey, verifyRows, adoptRow, verifyAudit,
+        rekey, listKeys, rollKey, verifyRows, adoptRow, verifyAudit,
         status,
     ]
 
