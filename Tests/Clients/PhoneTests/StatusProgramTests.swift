@@ -63,7 +63,7 @@ import World
     @Test func phoneReportsItsMachineByDefault() async throws {
         let relay = try await RunningRelay.start()
         let (_, owner) = try await enrolled(relay)
-        let sent = try await owner.begin(["status", "--app-version", "", "--json", "--keys", owner.keys]).ended()
+        let sent = try await owner.begin(["status", "--app-version", "-", "--json", "--keys", owner.keys]).ended()
         let answer = try json(sent)
         let report = try #require(answer["report"]?.object)
         #expect(answer["stored"] == true && report["os"] == "Linux", "\(sent.output)")

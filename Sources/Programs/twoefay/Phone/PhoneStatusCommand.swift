@@ -21,7 +21,7 @@ extension Tool {
                 .init("rooted", .one("YES|NO"), "Whether the phone is rooted."),
             ],
             notes: """
-                The relay keeps the report with the latest time, and the website and the operator see it. An empty value
+                The relay keeps the report with the latest time, and the website and the operator see it. The value -
                 leaves a default out. The values are reported as given: a report is a hint and no proof.
                 """)
     ) { invocation throws(Failure) in
@@ -49,6 +49,9 @@ extension Tool {
             json: .object(["report": .object(stored.json), "stored": .bool(stored.status == status)]))
     }
 
+    /// The value of an option that reports nothing.
+    private static let leftOut = "-"
+
     private static func reported(_ invocation: Invocation) throws(Failure) -> PhoneStatus {
         let machine = machine()
         var status = PhoneStatus()
@@ -63,21 +66,21 @@ extension Tool {
         return status
     }
 
-    /// Returns the value of an option, or the default; nil if it is empty.
+    /// Returns the value of an option, or the default; nil if it is left out.
     private static func value(_ name: String, of invocation: Invocation, or usual: String) -> String? {
         let text = invocation.value(name) ?? usual
-        return text.isEmpty ? nil : text
+        return text.isEmpty || text == leftOut ? nil : text
     }
 
     private static func number(_ name: String, of invocation: Invocation) throws(Failure) -> Int64? {
-        guard let text = invocation.value(name), !text.isEmpty else { return nil }
+        guard let text = invocation.value(name), text != leftOut else { return nil }
         guard let number = Int64(text) else { throw wrong(name, "a whole number", text, invocation) }
         return number
     }
 
     private static func flag(_ name: String, of invocation: Invocation) throws(Failure) -> Bool? {
         switch invocation.value(name) {
-        case nil, "": return nil
+        case nil, leftOut: return nil
         case "yes": return true
         case "no": return false
         case let text?: throw wrong(name, "yes or no", text, invocation)
