@@ -33,7 +33,7 @@ import World
         refusals.record(early, from: "192.0.2.2")
         let lines = sink.drain()
         #expect(lines.count == 2)
-        #expect(lines[0].contains("event=handshake.refused remote=192.0.2.1 reason=expired subject=/CN=client"))
+        #expect(lines[0].contains("event=handshake.refused remote=192.0.2.1 reason=expired subject=\"/CN=client\""))
         #expect(lines[1].contains("reason=early") && lines[1].contains("count=1"))
         time.advance(by: .seconds(10))
         refusals.record(expired, from: "192.0.2.1")

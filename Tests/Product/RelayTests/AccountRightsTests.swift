@@ -28,6 +28,9 @@ import Testing
             WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'
             AND (column_default <> 'NULL' OR generation_expression IS NOT NULL)
             """)
-        #expect(defaults == "challenge.known,user.code_failures,user.code_failures_kept")
+        #expect(
+            defaults
+                == "challenge.known,device.login_failures,device.login_successes,user.code_failures,"
+                + "user.code_failures_kept")
     }
 }

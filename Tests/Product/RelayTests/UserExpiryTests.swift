@@ -123,7 +123,7 @@ import World
     @Test(arguments: StoreKind.all) func websiteCannotApproveAfterTheExpiry(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind, policies: ["answers": "website"])
         let (rig, shop) = (fixture.rig, fixture.shop)
-        let asked = try await fixture.ask()
+        let asked = try await fixture.ask(number: nil)
         try await Self.set(rig.time.now() + .seconds(30), fixture)
         rig.time.advance(by: .seconds(30))
         func answer(_ decision: Decision) async throws -> ChallengeLife.Result {

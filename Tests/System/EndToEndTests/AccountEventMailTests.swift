@@ -42,7 +42,8 @@ import Testing
                 "POST", "/failure", ["challenge": .string(challenge), "answer": .string(answer)])
             #expect(said["login"] == "failure", "\(said)")
             try await expectMail(
-                "kim.events", "Ihr Konto bei Bücher & Mehr ist gesperrt", "die nicht von Ihnen stammt", "\nZeitpunkt: ")
+                "kim.events", "Ihr Konto bei Bücher & Mehr ist gesperrt", "als nicht von Ihnen gemeldet",
+                "\nZeitpunkt: ")
             let gone = try await shop.curl("DELETE", "/user/kim.events/devices/\(phone.device)")
             #expect(gone.status == 204, "\(gone)")
             try await expectMail(

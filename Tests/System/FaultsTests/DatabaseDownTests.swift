@@ -105,7 +105,7 @@ import World
         let text = problem?.description ?? ""
         #expect(text.contains("ended with 5"), "\(text)")
         #expect(text.contains("the store cannot be used: mariadb://"), "\(text)")
-        #expect(text.contains("then try again"), "\(text)")
+        #expect(text.contains("If it is down, start it"), "\(text)")
         try await fixture.relay.restart()
         #expect(try await fixture.anyone.send("GET", "/ready").status == 200)
     }
