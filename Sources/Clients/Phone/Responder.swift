@@ -146,7 +146,8 @@ public final class Responder: Sendable {
             if case .approve = decision {
                 path = "/success"
                 if question.demands != nil {
-                    let assertion = try enrolment.platformAttests?.assertion(over: statement, at: now)
+                    let assertion = try enrolment.platformAttests?.assertion(
+                        over: statement, at: now, enrolledAt: enrolment.madeAt)
                     body.set("assertion", assertion.map { .string($0) })
                 }
             }

@@ -57,20 +57,19 @@ public struct SimulatedPlatform: Sendable {
         }
     }
 
-    private static let epoch = Timestamp(seconds: 1_704_067_200)
-
     /// The counter of the last assertion of this process.
     private static let counter = Mutex<UInt32>(0)
 
     /// Returns an assertion over a signed decision; nil if the platform makes none.
     ///
-    /// The counter is the time in tenths of a second since 2024, so that it grows and need not be
-    /// stored.
-    func assertion(over statement: String, at now: Timestamp) throws -> String? {
+    /// The counter is the time in hundredths of a second since the phone was enrolled, so that it
+    /// grows and need not be stored: no program starts and answers twice in that time. It is enough
+    /// for a year, and a simulated phone lives for a test.
+    func assertion(over statement: String, at now: Timestamp, enrolledAt: Timestamp) throws -> String? {
         guard let key else { return nil }
-        let tenths = (now - Self.epoch).wholeMilliseconds / 100
+        let hundredths = (now - enrolledAt).wholeMilliseconds / 10
         let counter = Self.counter.withLock { last in
-            last = max(last + 1, UInt32(clamping: tenths))
+            last = max(last + 1, UInt32(clamping: hundredths))
             return last
         }
         var phone = try SimulatedIPhone(root: try SimulatedCertificate.root("unused"), key: key)
