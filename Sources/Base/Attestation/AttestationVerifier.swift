@@ -145,7 +145,7 @@ public struct AttestationVerifier: Sendable {
         do {
             let device = try verify(statement, for: subject, at: now)
             let requirement = requirements.requirement(for: device.platform)
-            // That the phone is of this platform is proved, and counts later.
+            // The phone has proved its platform, which counts later.
             guard requirement != .none else {
                 return AttestationOutcome(requirement: .none, device: device, faults: [])
             }

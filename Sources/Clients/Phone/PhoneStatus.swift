@@ -2,7 +2,7 @@ import Crypto
 import JSON
 import World
 
-/// What a phone tells the relay about itself. A property that is nil is not reported.
+/// The report of a phone about itself. A property that is nil is not reported.
 public struct PhoneStatus: Sendable, Equatable {
     /// The operating system, such as `iOS`.
     public var os: String?

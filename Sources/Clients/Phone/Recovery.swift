@@ -4,7 +4,7 @@ import World
 /// The replacement of a factor that the user may have lost. A person who has lost nothing cancels it.
 public struct OpenRecovery: Sendable, Equatable {
     public let id: String
-    /// What is to be replaced: `totp`, `hotp`, or `push` for all phones.
+    /// The factor to be replaced: `totp`, `hotp`, or `push` for all phones.
     public let factor: String
     /// `sent`, `opened`, `waiting` or `ready`.
     public let state: String

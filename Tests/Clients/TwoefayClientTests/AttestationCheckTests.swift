@@ -48,7 +48,7 @@ import World
             keyID: iPhone.keyID, object: try iPhone.object(SHA256.hash(AttestationChallenge.clientData(subject))))
     }
 
-    /// What a relay shows, whatever it is.
+    /// The evidence as a relay shows it.
     private func shown(
         _ statement: AttestationStatement, code: String = "code", assertion: String? = nil
     ) throws -> PhoneAttestation {

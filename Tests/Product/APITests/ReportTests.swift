@@ -70,7 +70,7 @@ struct ReportTests {
         #expect(await bound.seen() == expected.with("age", 90))
     }
 
-    /// What a phone leaves out is not reported any more, also if it was before.
+    /// A value that a phone leaves out is not reported any more, also if it was before.
     @Test(arguments: StoreKind.all) func laterReportReplacesAnEarlierOneWhole(kind: StoreKind) async throws {
         let bound = try await Bound(kind)
         #expect(await bound.send(try bound.statement()).status == 200)

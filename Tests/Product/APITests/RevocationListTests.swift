@@ -39,7 +39,7 @@ struct RevocationListTests {
         }
     }
 
-    /// What another program sees: the list is signed, and refuses the certificate of the phone.
+    /// The list for another program: it is signed, and refuses the certificate of the phone.
     @Test func opensslRefusesTheCertificateOfAnUnboundPhone() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["answers": "certificate"])

@@ -158,7 +158,7 @@ import World
             let row = try #require(try await shop.stored((first, try await shop.ada.credential(first, device))))
             #expect(row.faults == [wrong.fault.rawValue], "\(wrong.name)")
             #expect(row.verdict == (wrong.isGenuine ? .flawed : wrong.fault == .missing ? .missing : .invalid))
-            // What proves nothing is not kept.
+            // An attestation that proves nothing is not kept.
             #expect((row.facts != nil) == wrong.isGenuine && (row.statement != nil) == wrong.isGenuine)
             _ = ada
             try shop.rig.execute("UPDATE activation SET used_at = NULL")

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import World
 
-/// What the relay counts of a phone's answers and of a user's codes.
+/// The counts of a phone's answers and of a user's codes.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct PhoneCountTests {
     private func counts(_ fixture: TwoWebsitesFixture, of phone: RelayRig.BoundPhone) async throws -> DeviceCounts {
         let devices = try await fixture.rig.on { relay in

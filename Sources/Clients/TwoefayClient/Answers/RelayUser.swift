@@ -102,7 +102,7 @@ public struct Device: Sendable, Equatable {
     public let loginFailures: Int64
     /// The number of wrong numbers since the last right one.
     public let wrongNumbers: Int64
-    /// What the phone last said about itself; nil if it has reported nothing.
+    /// The last report of the phone about itself; nil if it has reported nothing.
     public let report: DeviceReport?
     /// The entry of `devices[]`, or the `data` of a webhook, as the relay sent it.
     public let json: JSONObject

@@ -3,7 +3,7 @@ import World
 
 /// Calls for the way back from a lost factor: an authenticator app, a hardware token, or all phones.
 extension RelayClient {
-    /// What a user can lose.
+    /// The factors that a user can lose.
     public enum LostFactor: String, Sendable {
         case totp, hotp
         /// All phones of the user.

@@ -33,7 +33,7 @@ extension Problem {
 }
 
 extension PhoneDemands.Demand {
-    /// What is missing, and how to go on.
+    /// The missing demands, and how to go on.
     var advice: LocalizedText {
         switch self {
         case .attestation:
@@ -69,7 +69,7 @@ extension PhoneDemands.Demand {
 }
 
 extension AttestationFault {
-    /// What the phone, or the operator, can do about the fault.
+    /// The advice about the fault for the phone, or for the operator.
     var advice: LocalizedText {
         switch self {
         case .missing, .size, .malformed, .format, .challenge, .key, .counter, .statement:

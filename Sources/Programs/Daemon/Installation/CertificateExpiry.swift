@@ -8,8 +8,8 @@ public struct CertificateExpiry: Sendable, Equatable {
     public let setting: String
     public let path: String
     public let notAfter: Timestamp
-    /// How long a revocation list is valid in all; nil for a certificate. Lists are often made anew
-    /// every week or day, and then a notice weeks before their end would always be due.
+    /// The whole time for which a revocation list is valid; nil for a certificate. Lists are often
+    /// made anew every week or day, and then a notice weeks before their end would always be due.
     public let life: Duration?
 
     init(setting: String, path: String, notAfter: Timestamp, life: Duration? = nil) {
