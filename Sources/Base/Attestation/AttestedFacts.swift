@@ -4,8 +4,8 @@ import JSON
 import World
 
 extension AttestedDevice {
-    /// Reads the facts that `json` wrote; nil if they are not in that form. The key of App Attest is
-    /// not among them.
+    /// Reads the facts that `json` wrote; nil if they are not in that form. The key of App Attest
+    /// is not among them.
     public init?(facts: JSONObject, appAttest: AppAttestKey? = nil) {
         guard let platform = facts["platform"]?.string.flatMap({ Platform(rawValue: $0) }),
             let hardware = facts["hardware"]?.string.flatMap({ Hardware(rawValue: $0) }),

@@ -68,8 +68,8 @@ public struct Certificate: Sendable, Hashable {
     /// The public key. Throws if it is not a P-256 key.
     public func publicKey() throws(CryptoFailure) -> P256PublicKey { try P256PublicKey(spki: spki) }
 
-    /// Whether a client that connects to this host name or address accepts the certificate. Only the
-    /// alternative names count, as for every client of today.
+    /// Whether a client that connects to this host name or address accepts the certificate. Only
+    /// the alternative names count, as for every client of today.
     public func isValid(forHost host: String) -> Bool {
         guard let certificate = try? parsed("reading a certificate") else { return false }
         defer { ERR_clear_error() }

@@ -17,8 +17,8 @@ public struct RevokedCertificate: Sendable, Hashable {
 }
 
 extension CertificateAuthority {
-    /// Makes a certificate revocation list (RFC 5280 §5), in DER. Its number is its date, so a later
-    /// list has a higher number.
+    /// Makes a certificate revocation list (RFC 5280 §5), in DER. Its number is its date, so a
+    /// later list has a higher number.
     ///
     /// - Parameter life: the time until the next list is due.
     public func revocationList(

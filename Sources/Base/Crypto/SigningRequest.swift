@@ -1,11 +1,12 @@
 /// A request of a key's holder for a certificate (PKCS #10, RFC 2986), with a P-256 key. Its
 /// signature is valid, so its author holds the private key.
 ///
-/// Purpose: a phone sends one beside its proof, and authorities outside of the installation need it.
+/// Purpose: a phone sends one beside its proof, and authorities outside of the installation need
+/// it.
 ///
-/// Invariant: a value exists only if the bytes are DER, consist of nothing else, and are signed with
-/// ECDSA and SHA-256 by the key that they contain. The names and attributes are not judged: the
-/// authority of the installation ignores them. Tests: `SigningRequestTests`.
+/// Invariant: a value exists only if the bytes are DER, consist of nothing else, and are signed
+/// with ECDSA and SHA-256 by the key that they contain. The names and attributes are not judged:
+/// the authority of the installation ignores them. Tests: `SigningRequestTests`.
 public struct SigningRequest: Sendable, Hashable {
     public let der: [UInt8]
     public let key: P256PublicKey

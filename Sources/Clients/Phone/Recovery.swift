@@ -1,7 +1,8 @@
 import JSON
 import World
 
-/// The replacement of a factor that the user may have lost. A person who has lost nothing cancels it.
+/// The replacement of a factor that the user may have lost. A person who has lost nothing cancels
+/// it.
 public struct OpenRecovery: Sendable, Equatable {
     public let id: String
     /// The factor to be replaced: `totp`, `hotp`, or `push` for all phones.

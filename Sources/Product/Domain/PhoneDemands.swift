@@ -94,8 +94,8 @@ public enum AttestationVerdict: String, Sendable, CaseIterable {
 /// the versions in that answer are newer than those of the enrolment and equally good.
 ///
 /// A demand that nobody can attest has not failed: App Attest says nothing about the boot state.
-/// But versions and the screen lock can be reported, so they are failed if they are neither attested
-/// nor reported.
+/// But versions and the screen lock can be reported, so they are failed if they are neither
+/// attested nor reported.
 public struct PhoneDemands: Sendable {
     public enum Demand: String, Sendable, CaseIterable {
         /// The phone must have been bound with an attestation that is still valid.

@@ -103,8 +103,8 @@ public struct Policy: Equatable, Sendable {
     public var phonePlaceDistance = 500
     /// Whether new recovery codes count only after one of them was typed back.
     public var recoveryCheck: Toggle = .off
-    /// The page of the website that a mailed link for a lost factor opens; nil: users cannot recover
-    /// a factor by themselves.
+    /// The page of the website that a mailed link for a lost factor opens; nil: users cannot
+    /// recover a factor by themselves.
     public var recoveryURL: String?
     /// The hours between the second proof of a recovery and the change.
     public var recoveryWait = 24

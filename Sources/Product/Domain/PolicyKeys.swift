@@ -165,8 +165,8 @@ extension Policy {
         return number
     }
 
-    /// Parses the address of a page, to which the relay adds a fragment. Browsers send a fragment to
-    /// no server.
+    /// Parses the address of a page, to which the relay adds a fragment. Browsers send a fragment
+    /// to no server.
     private static func page(_ key: String, _ text: String) throws(Fault) -> String? {
         guard text != "none" else { return nil }
         let isLocal = ["http://localhost", "http://127.0.0.1"].contains { start in

@@ -17,8 +17,8 @@ public struct RequestedLanguages: Sendable, Equatable {
     /// The most bytes that the store has for languages.
     private static let longest = 256
 
-    /// Returns the languages of messages to a user as a list of tags, best first: the person's choice
-    /// of now, then the language that the website stored for the user, then what the browser
+    /// Returns the languages of messages to a user as a list of tags, best first: the person's
+    /// choice of now, then the language that the website stored for the user, then what the browser
     /// prefers. A choice that the relay has no texts for thus leads to the next one. Returns nil if
     /// there is none.
     public func message(stored: String?) -> String? {
@@ -33,7 +33,7 @@ public struct RequestedLanguages: Sendable, Equatable {
         return list.isEmpty ? nil : list
     }
 
-    /// The same languages for somebody who speaks for the person without having proved it. They yield
-    /// to the language that the website stored.
+    /// The same languages for somebody who speaks for the person without having proved it. They
+    /// yield to the language that the website stored.
     public var unproved: RequestedLanguages { RequestedLanguages(accepted: chosen ?? accepted) }
 }

@@ -69,8 +69,8 @@ public final class Relay: Sendable {
     let metrics: RelayMetrics
     /// Returns the place of an IP address as text for people; nil if it is unknown.
     let locate: @Sendable (String) -> String?
-    /// Returns the least distance in kilometres between an IP address and a place; nil if the place of
-    /// the address is not known.
+    /// Returns the least distance in kilometres between an IP address and a place; nil if the place
+    /// of the address is not known.
     let distance: @Sendable (String, CoarsePlace) -> Int?
     /// Starts background work, for which no request waits, on the loop of the caller.
     let spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void

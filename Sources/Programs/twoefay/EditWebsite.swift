@@ -94,7 +94,8 @@ extension Tool {
     }
 }
 
-/// The secret of a new webhook endpoint, and the file in which the operator gives it to the website.
+/// The secret of a new webhook endpoint, and the file in which the operator gives it to the
+/// website.
 private struct NewSecret {
     let path: String
     let sealed: WebhookEndpoints.Secrets

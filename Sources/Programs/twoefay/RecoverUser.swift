@@ -6,8 +6,8 @@ import Relay
 import Storage
 import World
 
-/// The commands for recoveries: the help desk may start one, vouch for the person, and cancel it. It
-/// never sees a link, a handle or a secret.
+/// The commands for recoveries: the help desk may start one, vouch for the person, and cancel it.
+/// It never sees a link, a handle or a secret.
 extension Tool {
     private static let user = Command.Operand("USER", "The user name, as given to /register.")
     private static let factor = Command.Option(

@@ -4,8 +4,8 @@
 /// A length above the limit is refused before anything is stored, so a peer cannot make this
 /// process allocate more. Tested in `FrameTests.swift`.
 enum KeyFrame {
-    /// The length of the longest message: a revocation list with `RevocationList.mostEntries`, or the
-    /// request for it.
+    /// The length of the longest message: a revocation list with `RevocationList.mostEntries`, or
+    /// the request for it.
     static let limit = 1 << 20
     static let headerBytes = 4
 

@@ -233,7 +233,8 @@ import World
 
     @Test func pinnedRootsAreThePublishedOnes() throws {
         let roots = try AttestationRoots.pinned()
-        // The fingerprints as `openssl x509 -fingerprint -sha256` prints them for the published files.
+        // The fingerprints as `openssl x509 -fingerprint -sha256` prints them for the published
+        // files.
         #expect(
             roots.apple.map { Hex.encode(SHA256.hash($0.der)) }
                 == ["1cb9823ba28ba6ad2d33a006941de2ae4f513ef1d4e831b9f7e0fa7b6242c932"])

@@ -1,8 +1,8 @@
 import Glibc
 import Testing
 
-/// A temporary directory in which a test runs `openssl` or another program. It is removed with all its
-/// files.
+/// A temporary directory in which a test runs `openssl` or another program. It is removed with all
+/// its files.
 final class Shell {
     let path: String
     private var files: Set<String> = []

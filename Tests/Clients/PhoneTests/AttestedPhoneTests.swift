@@ -10,8 +10,8 @@ import World
 
 @testable import Phone
 
-/// Attestations and demands over the wire: from `twoefay phone`, whose platform is simulated, to the
-/// website and the operator.
+/// Attestations and demands over the wire: from `twoefay phone`, whose platform is simulated, to
+/// the website and the operator.
 @Suite(.timeLimit(.minutes(15))) struct AttestedPhoneTests {
     private struct Scene {
         let relay: RunningRelay

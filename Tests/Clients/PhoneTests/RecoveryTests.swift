@@ -2,7 +2,8 @@ import JSON
 import TestSupport
 import Testing
 
-/// `twoefay phone recoveries` and `phone stop-recovery` with a real relay, and the operator's commands.
+/// `twoefay phone recoveries` and `phone stop-recovery` with a real relay, and the operator's
+/// commands.
 @Suite(.timeLimit(.minutes(15))) struct RecoveryProgramTests {
     private func tool(_ relay: RunningRelay, _ arguments: [String]) async throws -> Child.Ended {
         try await Child.run(try BuiltProgram.twoefay.path, ["--config", relay.settings] + arguments)

@@ -5,8 +5,8 @@ import Testing
 
 @testable import API
 
-/// Bad input for every route that takes a body: each answer has the status and the name of the field, and the relay
-/// still works afterwards.
+/// Bad input for every route that takes a body: each answer has the status and the name of the
+/// field, and the relay still works afterwards.
 struct BadInputTests {
     private struct Case: Sendable, CustomStringConvertible {
         let path: String

@@ -8,8 +8,8 @@ import Testing
 
 @testable import API
 
-/// The isolation of websites: objects of another website get the same answer as unknown ones, to the byte, with the same
-/// store statements.
+/// The isolation of websites: objects of another website get the same answer as unknown ones, to
+/// the byte, with the same store statements.
 @Suite(.timeLimit(.minutes(5))) struct IsolationTests {
     private static let stores: [StoreKind] = [.file, .mariadb]
     private let statements = Statements()
@@ -45,8 +45,8 @@ import Testing
         "/user/{username}/hotp/resync": ["otps": ["123456", "123456"]],
     ]
 
-    /// Begins two recoveries at a website. Returns the token of a link that was not opened, and the handle
-    /// of another one.
+    /// Begins two recoveries at a website. Returns the token of a link that was not opened, and the
+    /// handle of another one.
     private func recovery(at site: Site) async throws -> (link: String, handle: String) {
         let about: JSONObject = ["username": "carol", "email": "carol@example.com"]
         try #require(await site.send("POST", "/register", about).status == 201)

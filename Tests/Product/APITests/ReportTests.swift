@@ -168,7 +168,8 @@ struct ReportTests {
         #expect(await bound.shop.send("POST", "/device/status", ["status": "x"]).status == 403)
     }
 
-    /// A value that was changed by SQL is not shown, and the phone cannot hide it by another report.
+    /// A value that was changed by SQL is not shown, and the phone cannot hide it by another
+    /// report.
     @Test(arguments: StoreKind.all) func changedReportIsRefused(kind: StoreKind) async throws {
         let bound = try await Bound(kind)
         #expect(await bound.send(try bound.statement()).status == 200)

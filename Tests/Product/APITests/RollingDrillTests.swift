@@ -78,7 +78,8 @@ import World
             }
         }
 
-        /// Logs the user in: one relay is asked, and the phone fetches the login from the other one.
+        /// Logs the user in: one relay is asked, and the phone fetches the login from the other
+        /// one.
         func logIn(_ index: Int, round: Int) async throws {
             let (name, caller, credential) = callers[index]
             let (one, other) = (apis[(round + index) % 2], apis[(round + index + 1) % 2])
@@ -143,8 +144,8 @@ import World
         }
         let store = drill.rig.relay.store
         #expect(try store.runBlocking(RollingKeyRows.read(.nonces)).allSatisfy { $0.sealedBy == "2" })
-        // One at the start, three by the schedule, and one by the operator, after which the schedule
-        // begins again.
+        // One at the start, three by the schedule, and one by the operator, after which the
+        // schedule begins again.
         #expect(try drill.rig.relay.count("SELECT count(*) FROM audit WHERE event = 'key.rolled'") == 5)
         for (_, caller, _) in drill.callers {
             // A schedule costs no phone a second attempt. The first request has no nonce, and keys

@@ -4,7 +4,8 @@ import Testing
 
 @testable import Relay
 
-/// The database account of docs/operators/store.md, "Accounts in MariaDB": a relay needs only the rights over rows.
+/// The database account of docs/operators/store.md, "Accounts in MariaDB": a relay needs only the
+/// rights over rows.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct AccountRightsTests {
     @Test func relayNeedsNoTablePrivileges() async throws {
         let rig = try await RelayRig(over: try await FreshStore.byRelaysAccount(), time: TestTime())

@@ -236,7 +236,8 @@ import World
         #expect(try scene.rig.count("SELECT count(*) FROM operation_secret") == 0)
     }
 
-    /// A relay that dies after it sent the mail causes a second one, with the same id and the same code.
+    /// A relay that dies after it sent the mail causes a second one, with the same id and the same
+    /// code.
     @Test(arguments: StoreKind.all) func repeatedMailHasTheSameCode(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         rig.mails.answer(.retry(after: nil, reason: "busy"), .ambiguous("lost"), .accepted(by: nil))

@@ -209,8 +209,8 @@ import World
         #expect(try await shop.answer(by: bound) == .failure(.postureUnmet([.attestation])))
     }
 
-    /// The person reset the screen lock, so the phone's key is gone: the phone cannot sign any more,
-    /// and is bound again with a new key and a new attestation.
+    /// The person reset the screen lock, so the phone's key is gone: the phone cannot sign any
+    /// more, and is bound again with a new key and a new attestation.
     @Test(arguments: StoreKind.all) func newKeyAfterAResetLockIsAnotherPhone(kind: StoreKind) async throws {
         let shop = try await AttestedShop(kind, Self.required)
         let before = try await shop.bound(.android)

@@ -7,7 +7,8 @@ import World
 
 @testable import Relay
 
-/// The lock of codes: too many wrong codes, over all factors together, lock codes and never the phone.
+/// The lock of codes: too many wrong codes, over all factors together, lock codes and never the
+/// phone.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct CodeLockTests {
     private static let noRecoveryCode = "abcd-efgh-2345-ijkl"
 
@@ -50,8 +51,8 @@ import World
 
     // MARK: The phone
 
-    /// The phone can log in after wrong codes for all factors, with right codes, resends, removals, enrolments and
-    /// a restart between them.
+    /// The phone can log in after wrong codes for all factors, with right codes, resends, removals,
+    /// enrolments and a restart between them.
     @Test(arguments: StoreKind.all) func signedApprovalWorksDespiteTheCodeLock(
         kind: StoreKind
     ) async throws {
@@ -126,7 +127,8 @@ import World
 
     // MARK: The budget
 
-    /// Wrong codes for an app and wrong recovery codes each fit only one factor, and use up one budget.
+    /// Wrong codes for an app and wrong recovery codes each fit only one factor, and use up one
+    /// budget.
     @Test(arguments: StoreKind.all) func codeFactorsShareOneBudgetAndDelay(kind: StoreKind) async throws {
         let fixture = try await fixture(kind, [.totp, .recovery], guesses: 4)
         for (round, code) in [CodeLoginFixture.wrong, Self.noRecoveryCode, CodeLoginFixture.wrong].enumerated() {
@@ -146,7 +148,8 @@ import World
 
     @Test(arguments: StoreKind.all) func rightCodeKeepsOtherFactorsFailures(kind: StoreKind) async throws {
         let fixture = try await fixture(kind, [.totp, .hotp, .recovery])
-        // Codes of the first kind fit the app and the token; those of the second kind fit only recovery codes.
+        // Codes of the first kind fit the app and the token; those of the second kind fit only
+        // recovery codes.
         for code in [
             CodeLoginFixture.wrong, CodeLoginFixture.wrong, Self.noRecoveryCode, Self.noRecoveryCode,
             CodeLoginFixture.wrong,
@@ -158,8 +161,8 @@ import World
         #expect(try await fixture.handIn(CodeLoginFixture.codes[0], try await fixture.login()).factor == .hotp)
         #expect(try fixture.failures(of: .hotp) == 0 && fixture.failures(of: .totp) == 3)
         #expect(try fixture.failures(of: .recovery) == 2)
-        // Three failures remain for the app. Two of them may be those that the recovery codes share with it, as far
-        // as the counts show.
+        // Three failures remain for the app. Two of them may be those that the recovery codes share
+        // with it, as far as the counts show.
         #expect(try fixture.budget >= 3)
         let left = try fixture.budget
         fixture.rig.time.advance(by: .seconds(500))

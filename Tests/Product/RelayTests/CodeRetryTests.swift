@@ -176,8 +176,8 @@ import World
         #expect(fixture.rig.mails.sent.count == 1)
     }
 
-    /// The last guess locks the codes. The login stays open for the phone, also if the request is repeated because
-    /// its answer was lost.
+    /// The last guess locks the codes. The login stays open for the phone, also if the request is
+    /// repeated because its answer was lost.
     @Test(arguments: StoreKind.all) func lockingCodeLeavesTheLoginToThePhone(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind, policies: ["code-retries": "resend", "guesses": "1"])
         for factor in [Factor.totp, .mail] { try fixture.give(factor) }
@@ -191,8 +191,8 @@ import World
         #expect(try await fixture.rig.decide(.approve, asked.challenge, number: asked.number, by: phone) == .success)
     }
 
-    /// The code has a form that none of the user's codes has, so it does not count. A repetition of the request does
-    /// not end the login for which the first run sent a code.
+    /// The code has a form that none of the user's codes has, so it does not count. A repetition of
+    /// the request does not end the login for which the first run sent a code.
     @Test(arguments: StoreKind.all, ["12345", "000000"])
     func repetitionOfAVoidCodeKeepsTheSentOne(kind: StoreKind, code: String) async throws {
         let fixture = try await CodeLoginFixture(kind, policies: ["code-retries": "resend"], hasPhone: false)

@@ -15,8 +15,8 @@ import World
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct RepeatedSecretTests {
     // MARK: Two relays
 
-    /// The first relay stood still between the start of the request and its change. It was declared dead, and
-    /// another relay has run the request meanwhile.
+    /// The first relay stood still between the start of the request and its change. It was declared
+    /// dead, and another relay has run the request meanwhile.
     @Test(arguments: StoreKind.all, SecretVerb.allCases)
     func lateRunReturnsTheStoredSecret(kind: StoreKind, verb: SecretVerb) async throws {
         let fixture = try await StoredSecretFixture(try await RelayRig(kind))
@@ -134,7 +134,8 @@ import World
 
     // MARK: A lost COMMIT
 
-    /// A connection that is lost once, at the COMMIT of a change: before or after the COMMIT is done.
+    /// A connection that is lost once, at the COMMIT of a change: before or after the COMMIT is
+    /// done.
     private final class LostCommit: Sendable {
         private let isAfter: Bool
         private let state = Mutex<(isDue: Bool, count: Int)>((false, 0))

@@ -180,7 +180,8 @@ import World
         let ada = try await person(kind)
         let code = ada.wrong(try ada.code(try await ada.addTOTP().secret))
         let results = await atOnce(20) { try await ada.confirm(code) }
-        // The first code counts, and the others arrive during the delay. A request that read earlier reads again.
+        // The first code counts, and the others arrive during the delay. A request that read
+        // earlier reads again.
         #expect(results.filter { (try? $0.get()) == false }.count == 1)
         #expect(results.filter { $0.refusal == .limited(retryAfter: .seconds(5)) }.count == 19)
         #expect(try await ada.factors().first?.failures == 1)
@@ -195,8 +196,8 @@ import World
             let refusals = await [confirmed, dropped]
             #expect(refusals[1] == nil)
             let states = try await ada.factors().map(\.state)
-            // In either order: the removal finds a waiting factor before the confirmation, or an active one after
-            // it.
+            // In either order: the removal finds a waiting factor before the confirmation, or an
+            // active one after it.
             #expect(states.isEmpty)
             #expect(refusals[0] == nil || refusals[0] == .conflict([Self.nothing]))
             #expect(try ada.rig.count("SELECT count(*) FROM audit WHERE event = 'factor.dropped'") == 1)

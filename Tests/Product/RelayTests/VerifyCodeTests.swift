@@ -7,8 +7,8 @@ import World
 
 @testable import Relay
 
-/// Codes that a website checks outside a login: which are right, how often each is accepted, and the effect of wrong
-/// ones.
+/// Codes that a website checks outside a login: which are right, how often each is accepted, and
+/// the effect of wrong ones.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct VerifyCodeTests {
     private func verify(
         _ code: String, _ fixture: CodeLoginFixture, _ owner: CodeOwner = .username("ada"),
@@ -87,7 +87,8 @@ import World
         #expect(try await verify(fixture.totp(), fixture) == .totp)
     }
 
-    /// Many wrong codes at once, over both routes and two relays, count exactly once each, and no more than the budget.
+    /// Many wrong codes at once, over both routes and two relays, count exactly once each, and no
+    /// more than the budget.
     @Test(arguments: StoreKind.all) func parallelGuessesAreCountedOnceEach(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind, policies: ["guesses": "5"], hasPhone: false)
         try fixture.give(.totp)

@@ -5,11 +5,11 @@ import Testing
 @testable import Relay
 @testable import Storage
 
-/// The query plans: no statement scans all rows of a table that grows. Each statement is explained when its verb
-/// runs it, with the verb's values, on a database with some rows.
+/// The query plans: no statement scans all rows of a table that grows. Each statement is explained
+/// when its verb runs it, with the verb's values, on a database with some rows.
 @Suite(.mayBlock) struct QueryPlanTests {
-    /// The tables that grow. The others (relay, website, website_key, webhook_endpoint) have a handful of rows, and
-    /// may be scanned.
+    /// The tables that grow. The others (relay, website, website_key, webhook_endpoint) have a
+    /// handful of rows, and may be scanned.
     private static let growing = [
         "user", "activation", "device", "factor", "sent_code", "challenge", "step", "outbox", "audit", "idempotency",
         "notice", "certificate", "recovery", "device_report",

@@ -6,7 +6,8 @@ import World
 
 @testable import Storage
 
-/// The deletion of rows that are no longer needed, whatever their number: a few at a time, by one relay.
+/// The deletion of rows that are no longer needed, whatever their number: a few at a time, by one
+/// relay.
 @Suite(.mayBlock) struct RetentionTests {
     fileprivate static let now = Timestamp(seconds: 1_800_000_000)
     private static let old = now - .milliseconds(1)
@@ -79,7 +80,8 @@ import World
         }
     }
 
-    /// The search and the deletion are two transactions. An operator's command may come between them.
+    /// The search and the deletion are two transactions. An operator's command may come between
+    /// them.
     @Test(arguments: [Engine.file, .mariadb], [ExpiredRows.Kind.dead, .webhooks])
     func replayedEntryIsKept(engine: Engine, kind: ExpiredRows.Kind) async throws {
         let database = try engine.database(Migration.all)
@@ -111,8 +113,8 @@ import World
                 Script(
                     "fill",
                     writes: (0..<6).flatMap { Old.rows(.challenges, $0, at: Self.old) } + [
-                        // Challenge 1 is open, an outbox entry names the next one, and a phone and a factor wait
-                        // for the others.
+                        // Challenge 1 is open, an outbox entry names the next one, and a phone and
+                        // a factor wait for the others.
                         Old.reopen(challenge: id(1)), Old.notify(entry: id(1), challenge: id(2)),
                         Old.device(
                             device: id(1), user: id(3), state: .text("waiting"), at: .timestamp(Self.old),
@@ -138,8 +140,8 @@ import World
         }
     }
 
-    /// Rows that must stay do not stop the search, even if there are many of the same time: it ends, and reaches
-    /// the rows after them.
+    /// Rows that must stay do not stop the search, even if there are many of the same time: it
+    /// ends, and reaches the rows after them.
     @Test(arguments: Engine.allCases) func keptRowsAreSkipped(engine: Engine) async throws {
         try await withTables(engine) { store in
             let first = Self.old - .seconds(10)

@@ -50,8 +50,8 @@ public final class FreshStore: Sendable {
         self.loan = loan
     }
 
-    /// The URL of the store. Somebody may open another store there at any time, so no later rig gets
-    /// the same database.
+    /// The URL of the store. Somebody may open another store there at any time, so no later rig
+    /// gets the same database.
     public var url: StorageURL {
         loan?.end()
         return place

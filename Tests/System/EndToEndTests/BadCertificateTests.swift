@@ -45,7 +45,8 @@ import World
             for (name, certificate) in bad {
                 let client = try fixture.holder(name, try certificate.pem(), key)
                 for version in ["1.2", "1.3"] {
-                    // Even a route without authentication refuses a caller that presents a bad certificate.
+                    // Even a route without authentication refuses a caller that presents a bad
+                    // certificate.
                     for path in ["/user/bob", "/health"] {
                         let status = try await client.refusal("GET", path, arguments: ["--tls-max", version])
                         #expect(

@@ -35,7 +35,8 @@ import World
             // The next code, because the first is used up.
             try await login.succeeds(by: "totp", worth: "substantial", try await shown(secret, in: 30))
 
-            // A new app in place of a removed one needs the user's approval, which a recovery code can give.
+            // A new app in place of a removed one needs the user's approval, which a recovery code
+            // can give.
             #expect(try await shop.curl("DELETE", "/user/ana.app/totp").status == 204)
             let refused = try await shop.curl("POST", "/user/ana.app/totp", [:])
             #expect(refused.status == 403 && refused["code"] == "approval_required", "\(refused)")
@@ -53,8 +54,8 @@ import World
                 "POST", "/user/ana.app/totp/confirm", ["otp": .string(try await shown(other))])
             #expect(active["confirmed"] == true, "\(active)")
 
-            // A wrong code locks all codes, including recovery codes. Without a phone, an operator has to unlock
-            // them.
+            // A wrong code locks all codes, including recovery codes. Without a phone, an operator
+            // has to unlock them.
             func unlock() async throws {
                 try await fixture.relay.tool("user", "unlock", "ana.app", "--website", "shop")
             }

@@ -60,7 +60,8 @@ import Testing
         let steps = try await fixture.auth(refused.challenge).json["steps"]?.array?.first?.object
         #expect(steps?["factor"] == "sms" && steps?["state"] == "refused", "\(String(describing: steps))")
 
-        // An empty list is valid, too. A change of another setting is logged as waiting for a restart.
+        // An empty list is valid, too. A change of another setting is logged as waiting for a
+        // restart.
         try fixture.relay.change { settings in
             try settings.set("sms.gateways", to: "[]")
             settings =

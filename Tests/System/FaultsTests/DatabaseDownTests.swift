@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 import World
 
-/// A database server that is killed or hangs: requests are refused in time, memory does not grow, and the relay
-/// continues by itself after the recovery.
+/// A database server that is killed or hangs: requests are refused in time, memory does not grow,
+/// and the relay continues by itself after the recovery.
 @Suite(.serialized, .timeLimit(.minutes(15)), .mayBlock) struct DatabaseDownTests {
     enum Harm: String, CaseIterable, CustomTestStringConvertible {
         case killed, hung
@@ -61,8 +61,8 @@ import World
         #expect(ready.status == 503)
         #expect(ready.json["dependencies"]?.object?["store"]?.string == "missing", "\(ready)")
 
-        // As many requests at a time as four connections carry. The first wave allocates memory, and the next ones
-        // must add nothing.
+        // As many requests at a time as four connections carry. The first wave allocates memory,
+        // and the next ones must add nothing.
         var lines: [ClientConnection] = []
         for _ in 0..<4 { lines.append(try await fixture.shop.line()) }
         try await wave(400, over: lines)
@@ -74,8 +74,8 @@ import World
             #expect(after - before < 2 << 20, "\(before) became \(after) bytes")
         }
 
-        // Its own beat waits for a connection in another line than what was refused above, and may do so until the
-        // server is back: what never failed does not recover either.
+        // Its own beat waits for a connection in another line than what was refused above, and may
+        // do so until the server is back: what never failed does not recover either.
         try await fixture.relay.logged("event=store.unavailable route=heartbeat")
         try harm.end(server)
         try await fixture.relay.logged("event=relay.recovered")

@@ -145,7 +145,8 @@ import Testing
     @Test func changeOfTheSettingWaitsForARestart() async throws {
         let setting = try await KeyProcessFixture.start()
         let fixture = setting.fixture
-        // Another path to the same socket: a reload refuses settings with which no relay would start.
+        // Another path to the same socket: a reload refuses settings with which no relay would
+        // start.
         try fixture.relay.change { try $0.set("key_service", to: "unix:keys/../keys/socket") }
         fixture.relay.signal(SIGHUP)
         try await fixture.relay.logged("event=daemon.restart ")

@@ -118,7 +118,8 @@ import World
         #expect(!fixture.relay.log.contains("event=daemon.restart"))
     }
 
-    /// A setting that waits for the next start is checked as well, because nobody may be there then.
+    /// A setting that waits for the next start is checked as well, because nobody may be there
+    /// then.
     @Test func settingsWithWhichTheNextStartWouldFailAreRefused() async throws {
         let fixture = try await Fixture.start()
         let before = try TextFile.read(fixture.relay.settings)

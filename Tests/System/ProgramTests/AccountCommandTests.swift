@@ -52,7 +52,8 @@ import World
         }
     }
 
-    /// The phone has no key, so only the operator's revocation keeps its website from binding it again.
+    /// The phone has no key, so only the operator's revocation keeps its website from binding it
+    /// again.
     @Test(arguments: stores) func operatorUnbindsAndRestoresAWebsitesPhone(_ kind: StoreKind) async throws {
         let fixture = try await Fixture(kind)
         let club = try await fixture.relay.website("club", "--answers", "website")
@@ -181,7 +182,8 @@ import World
         #expect(try fixture.trail("user.unlocked", outcome: "operator") == 1)
     }
 
-    /// No phone can approve, or the phone is not asked: the operator's command is enough, for one phone.
+    /// No phone can approve, or the phone is not asked: the operator's command is enough, for one
+    /// phone.
     @Test(arguments: stores) func userActivateBindsAFurtherPhone(_ kind: StoreKind) async throws {
         let fixture = try await Fixture(kind)
         let enrolment = try await fixture.registered("ada")

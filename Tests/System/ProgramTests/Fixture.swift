@@ -14,7 +14,8 @@ struct Fixture {
     let relay: RunningRelay
     let shop: CurlCaller
 
-    /// Creates the relay. Phones authenticate with certificates, which shows most directly whether one is known.
+    /// Creates the relay. Phones authenticate with certificates, which shows most directly whether
+    /// one is known.
     init(_ kind: StoreKind) async throws {
         relay = try await RunningRelay.start(kind)
         shop = try await relay.website("shop", "--answers", "certificate")
@@ -86,16 +87,17 @@ struct Fixture {
             get throws { try Certificate(pem: try TextFile.bytes(caller.certificatePath ?? "")) }
         }
 
-        /// Whether the relay accepts the phone's certificate. The requested challenge does not exist in either
-        /// case.
+        /// Whether the relay accepts the phone's certificate. The requested challenge does not
+        /// exist in either case.
         func isKnown() async throws -> Bool {
             let answer = try await answered(again: 2)
             try #require([401, 404].contains(answer.status), "\(answer)")
             return answer.status == 404
         }
 
-        /// Repeats the request like every client whose connection ends without an answer. Once for each
-        /// suspension and revocation, the relay ends the phone's connections, also a newer one.
+        /// Repeats the request like every client whose connection ends without an answer. Once for
+        /// each suspension and revocation, the relay ends the phone's connections, also a newer
+        /// one.
         private func answered(again: Int) async throws -> CurlCaller.Answer {
             do {
                 return try await caller.curl(

@@ -13,7 +13,8 @@ public struct AuthorizationList: Sendable, Equatable {
     public private(set) var curve: Int64?
     public private(set) var needsNoAuthentication = false
     public private(set) var userAuthenticationType: Int64?
-    /// The seconds for which the key can be used after an authentication; nil if each use needs one.
+    /// The seconds for which the key can be used after an authentication; nil if each use needs
+    /// one.
     public private(set) var authenticationTimeout: Int64?
     /// Whether every app of the device can use the key.
     public private(set) var isForAllApps = false

@@ -29,8 +29,8 @@ public struct LoginOutcome: Sendable, Equatable {
         public let reason: String?
     }
 
-    /// The place of the phone in comparison with that of the login's address, as the relay judges it.
-    /// Both can be forged, so it is a hint.
+    /// The place of the phone in comparison with that of the login's address, as the relay judges
+    /// it. Both can be forged, so it is a hint.
     public struct PhonePlace: Sendable, Equatable {
         /// `near`, `far`, or `unknown` if one of the places is not known.
         public let check: String

@@ -127,14 +127,14 @@ extension RelayClient {
     public struct RecoveryCodes: Sendable, Equatable {
         /// Ten codes for the user to print.
         public let codes: [String]
-        /// The position, from 1, of the code that the user must type back before the codes count; nil
-        /// if they count at once. See `confirmRecoveryCodes`.
+        /// The position, from 1, of the code that the user must type back before the codes count;
+        /// nil if they count at once. See `confirmRecoveryCodes`.
         public let position: Int64?
     }
 
     /// Creates ten recovery codes for the user to print. The relay shows them only once, and
-    /// earlier recovery codes become invalid: at once, or under the policy `recovery-check` when the
-    /// new ones are confirmed.
+    /// earlier recovery codes become invalid: at once, or under the policy `recovery-check` when
+    /// the new ones are confirmed.
     public func recoveryCodes(for username: String, approval: String? = nil) async throws(CallFault) -> RecoveryCodes {
         let answer = try await call("POST", Self.path(username, "recovery-codes"), Self.body(approval))
         return RecoveryCodes(codes: try answer.texts("codes"), position: answer["position"]?.integer)

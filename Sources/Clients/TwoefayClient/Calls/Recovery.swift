@@ -1,7 +1,8 @@
 import JSON
 import World
 
-/// Calls for the way back from a lost factor: an authenticator app, a hardware token, or all phones.
+/// Calls for the way back from a lost factor: an authenticator app, a hardware token, or all
+/// phones.
 extension RelayClient {
     /// The factors that a user can lose.
     public enum LostFactor: String, Sendable {
@@ -38,8 +39,8 @@ extension RelayClient {
         /// The time from which the change is possible; nil before the second proof.
         public let readyAt: Timestamp?
         public let expiresAt: Timestamp
-        /// The factors that can give the second proof. If it is empty in the state `opened`, only the
-        /// relay's operator can.
+        /// The factors that can give the second proof. If it is empty in the state `opened`, only
+        /// the relay's operator can.
         public let proofs: [Factor]
         /// The challenge that asks the user's phones, while it is open.
         public let challenge: String?

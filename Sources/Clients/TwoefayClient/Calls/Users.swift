@@ -7,8 +7,8 @@ extension RelayClient {
     public struct Registered: Sendable, Equatable {
         /// The opaque id by which the relay knows the user.
         public let token: String
-        /// The code and URI that bind the first phone; nil if the website does not get them (policies
-        /// `enrolment: letter` and `confirmed`).
+        /// The code and URI that bind the first phone; nil if the website does not get them
+        /// (policies `enrolment: letter` and `confirmed`).
         public let activation: Activation?
         /// The mail that the relay sends to the user instead; nil if it sends none now.
         public let mailed: MailedActivation?

@@ -11,9 +11,11 @@ struct APIResponse: Sendable {
     /// Whether the body has a secret that is shown once. Then it is not stored for a repeated
     /// request.
     var holdsSecret = false
-    /// The type of a body that is not JSON. The answer's own fields then say how long it may be stored.
+    /// The type of a body that is not JSON. The answer's own fields then say how long it may be
+    /// stored.
     var contentType: String?
-    /// The number of notices that no phone of the user has fetched; nil if it is that of the caller.
+    /// The number of notices that no phone of the user has fetched; nil if it is that of the
+    /// caller.
     var messageCount: Int?
 
     init(_ status: Int, _ body: JSONObject) {

@@ -197,8 +197,8 @@ extension Relay {
         try await toShow(else: nil) { () async throws(Refusal) in try await attestation(of: device) }
     }
 
-    /// Reads attestations that decide nothing. A row that is not genuine, which was logged, counts as
-    /// missing: it must keep nobody from denying a request, or from learning a result.
+    /// Reads attestations that decide nothing. A row that is not genuine, which was logged, counts
+    /// as missing: it must keep nobody from denying a request, or from learning a result.
     private func toShow<Value>(
         else missing: Value, _ read: () async throws(Refusal) -> Value
     ) async throws(Refusal) -> Value {

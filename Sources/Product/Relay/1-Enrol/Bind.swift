@@ -237,8 +237,8 @@ extension Relay {
         return bound
     }
 
-    /// Issues a certificate for the phone's key, valid for `certificateDays`, and records it for the
-    /// revocation list.
+    /// Issues a certificate for the phone's key, valid for `certificateDays`, and records it for
+    /// the revocation list.
     ///
     /// If the authority does not answer, the refusal is `unavailable`, so that the phone tries
     /// again. The binding stays in the store, and the repeated request finds it.

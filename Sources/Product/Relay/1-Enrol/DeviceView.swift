@@ -57,8 +57,8 @@ extension DeviceView {
 public struct DeviceCounts: Sendable, Equatable {
     /// The challenges that the phone has approved.
     public let successes: Int64
-    /// The challenges that its answer ended otherwise: denials, reports of fraud, wrong numbers, and
-    /// approvals from a refused place.
+    /// The challenges that its answer ended otherwise: denials, reports of fraud, wrong numbers,
+    /// and approvals from a refused place.
     public let failures: Int64
     /// The wrong numbers since the last right one; too many lock the user.
     public let wrongNumbers: Int64

@@ -6,8 +6,9 @@ import World
 extension Relay {
     /// Returns the approval of a new app; nil if nobody need approve it.
     ///
-    /// An active app is replaced only by somebody who has it, or with a phone. A recovery code is not
-    /// enough, and the website's word is not either: a lost app has its own way back (`Recovery.swift`).
+    /// An active app is replaced only by somebody who has it, or with a phone. A recovery code is
+    /// not enough, and the website's word is not either: a lost app has its own way back
+    /// (`Recovery.swift`).
     ///
     /// - Parameter code: a code of the present app.
     func word(

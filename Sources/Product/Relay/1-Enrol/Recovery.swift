@@ -171,7 +171,8 @@ extension Relay {
 public struct SeenRecovery: Sendable {
     public let recovery: RecoveryRow
     public let phase: RecoveryPhase
-    /// The factors that can give the second proof; empty if only an operator can, or if it was given.
+    /// The factors that can give the second proof; empty if only an operator can, or if it was
+    /// given.
     public let proofs: [Factor]
     /// The challenge that asks the phones, and the number to show, while it is open.
     public let challenge: ChallengeID?
@@ -196,8 +197,8 @@ extension Relay {
         return SeenRecovery(recovery: row, phase: phase, proofs: proofs, challenge: challenge, number: number)
     }
 
-    /// Returns the factors of the user that can prove a recovery, in the order of the policy. A mail
-    /// would arrive where the link did, and a number that was changed lately may be a thief's.
+    /// Returns the factors of the user that can prove a recovery, in the order of the policy. A
+    /// mail would arrive where the link did, and a number that was changed lately may be a thief's.
     func proofs(
         of lost: Factor, _ user: UserRow, _ website: Website, at now: Timestamp
     ) async throws(Refusal) -> [Factor] {

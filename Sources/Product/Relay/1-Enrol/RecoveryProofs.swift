@@ -11,8 +11,8 @@ extension Approvable {
             details: details(recovery), action: Relay.recoverAction, factors: factors)
     }
 
-    /// The end of the wait of a recovery. Only a phone can approve it. It counts as one from a known
-    /// browser, so that no login of a stranger makes it quiet.
+    /// The end of the wait of a recovery. Only a phone can approve it. It counts as one from a
+    /// known browser, so that no login of a stranger makes it quiet.
     static func recovery(_ recovery: RecoveryRow) -> Approvable {
         Approvable(
             digest: SHA256.hash(Array("twoefay approval recovery".utf8) + recovery.id.bytes),
@@ -156,8 +156,8 @@ extension Relay {
         }
     }
 
-    /// Opens the challenge of an outbox entry, which pushes to the phones. The challenge follows from
-    /// the entry, so a repetition opens no second one.
+    /// Opens the challenge of an outbox entry, which pushes to the phones. The challenge follows
+    /// from the entry, so a repetition opens no second one.
     func announce(_ entry: OutboxEntryID) async {
         guard inFlight.begin(entry) else { return }
         defer { inFlight.end(entry) }

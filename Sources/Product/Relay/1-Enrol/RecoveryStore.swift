@@ -17,8 +17,8 @@ public protocol RecoveryStore: Sendable {
     func open(_ opening: RecoveryOpening, as operation: Operation) async throws(StoreFailure) -> OpenedRecovery?
     /// Stores which challenge asks the phones about a recovery. A denial then cancels the recovery.
     func ask(_ asking: RecoveryAsking, as operation: Operation) async throws(StoreFailure) -> Bool
-    /// Stores the second proof. Returns false if something has changed, or if the approval cannot be
-    /// used.
+    /// Stores the second proof. Returns false if something has changed, or if the approval cannot
+    /// be used.
     func prove(_ proving: RecoveryProving, as operation: Operation) async throws(StoreFailure) -> Bool
     /// Cancels a recovery. Returns false if it has ended.
     func cancel(_ cancelling: RecoveryCancelling, as operation: Operation) async throws(StoreFailure) -> Bool
@@ -130,8 +130,8 @@ public struct RecoveryAsking: Sendable {
     public let at: Timestamp
 }
 
-/// The outbox entry by which a relay asks the phones. Its id is that of the operation that opens the
-/// challenge, so the challenge is opened once.
+/// The outbox entry by which a relay asks the phones. Its id is that of the operation that opens
+/// the challenge, so the challenge is opened once.
 public struct RecoveryAnnouncement: Sendable {
     public let entry: OutboxEntryID
     public let challenge: ChallengeID

@@ -26,8 +26,8 @@ public struct RevocationList: Sendable, Equatable {
 /// read once in `RevocationList.interval`, and a list is signed once for each change, and once an
 /// hour.
 ///
-/// Invariant: one request at a time makes a list. Others wait for it, so that each gets a list that is
-/// at most the interval old.
+/// Invariant: one request at a time makes a list. Others wait for it, so that each gets a list that
+/// is at most the interval old.
 final class RevocationListCache: Sendable {
     enum Step: Sendable {
         case serve(RevocationList)

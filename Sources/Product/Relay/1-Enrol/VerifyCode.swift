@@ -5,8 +5,8 @@ import World
 
 /// The store port for codes that a website checks outside a login (verb Enrol).
 public protocol VerifyCodeStore: Sendable {
-    /// Returns the name of the user to whom the active phone belongs; nil if the website has no such
-    /// phone.
+    /// Returns the name of the user to whom the active phone belongs; nil if the website has no
+    /// such phone.
     func username(of device: DeviceID, website: WebsiteID) async throws(StoreFailure) -> String?
     /// Uses a right code up. Returns false if something has changed since it was judged.
     func use(_ code: VerifiedCode, as operation: Operation) async throws(StoreFailure) -> Bool
@@ -48,9 +48,9 @@ public struct VerifiedCode: Sendable, Equatable {
 /// a challenge or an address, and a recovery code is not spent on a check.
 ///
 /// Invariants: as for the codes of a login (`Backup.swift`). A right code is used up in the script
-/// that records it, so neither a login nor another check accepts it again. A wrong code counts once,
-/// in the budget that all codes of the user share, so nobody gains guesses by turning from one route
-/// to the other.
+/// that records it, so neither a login nor another check accepts it again. A wrong code counts
+/// once, in the budget that all codes of the user share, so nobody gains guesses by turning from
+/// one route to the other.
 ///
 /// Tests: `RelayTests/VerifyCodeTests.swift`, `APITests/VerifyCodeTests.swift`.
 extension Relay {
@@ -90,14 +90,16 @@ extension Relay {
             }
             let suspects = own.filter { OTP.isCode(code, digits: $0.digits) }
             let now = time.now()
-            // The refusal is the same for right and wrong codes, so it reveals nothing about the code.
+            // The refusal is the same for right and wrong codes, so it reveals nothing about the
+            // code.
             if let pause = user.codes.pause(at: now) {
                 metrics.reached(.guess)
                 record(.early, user, website, suspects)
                 throw .limited(retryAfter: pause)
             }
             guard !suspects.isEmpty else {
-                // The code has the form of none of the user's codes. It is wrong, but does not count.
+                // The code has the form of none of the user's codes. It is wrong, but does not
+                // count.
                 record(.void, user, website, suspects)
                 return nil
             }

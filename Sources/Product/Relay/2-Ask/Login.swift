@@ -22,9 +22,9 @@ import World
 /// none from a known browser.
 ///
 /// Failure modes: a relay may die after the commit. Another relay then notices that its heartbeat
-/// stands still, releases the pushes and sends them. A second run of the same operation must not count or push again. So a run
-/// counts and pushes only if the stored expiry is the planned one. A flood of logins costs only
-/// reads, because the limit is checked before anything is written.
+/// stands still, releases the pushes and sends them. A second run of the same operation must not
+/// count or push again. So a run counts and pushes only if the stored expiry is the planned one. A
+/// flood of logins costs only reads, because the limit is checked before anything is written.
 ///
 /// Tested in `LoginTests.swift`, `ChallengeEndTests.swift`, `KnownLoginTests.swift` and
 /// `LimitTests.swift`; the life itself in `ChallengeLifeTests.swift`.
@@ -83,9 +83,9 @@ public struct OpenedChallenge: Sendable, Equatable {
     public let challenge: ChallengeID
     /// Whether the user has a bound phone.
     public let verified: Bool
-    /// The number for the person to enter on the phone. It is nil if the policy asks for none, if no
-    /// phone can answer, or if the challenge failed as `locked`, `frozen`,
-    /// `disabled` or `user_expired`.
+    /// The number for the person to enter on the phone. It is nil if the policy asks for none, if
+    /// no phone can answer, or if the challenge failed as `locked`, `frozen`, `disabled` or
+    /// `user_expired`.
     public let number: String?
     /// The factor that has begun; nil if none has. The website may submit a recovery code in either
     /// case.
@@ -172,8 +172,8 @@ extension Relay {
             factor = await advance(challenge.id, because: .asked)
         }
         let isRefused = [.locked, .frozen, .disabled, .userExpired].contains(stored.life.reason)
-        // Without a phone there is nowhere to enter the number. The challenge keeps it, so that a phone
-        // that is bound meanwhile cannot approve without it.
+        // Without a phone there is nowhere to enter the number. The challenge keeps it, so that a
+        // phone that is bound meanwhile cannot approve without it.
         let isShown = !isRefused && !subject.phones.isEmpty && plan.takesPhones
         log.info(
             "challenge.asked",

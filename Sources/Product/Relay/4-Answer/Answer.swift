@@ -73,7 +73,8 @@ public struct ChallengeRow: Sendable, Equatable {
     public let steps: [Step]
     /// The phone's place in comparison with the login's; nil if they were not compared.
     public let place: PlaceComparison?
-    /// The judgement of the phone's attestation and posture at the answer; nil if it was not judged.
+    /// The judgement of the phone's attestation and posture at the answer; nil if it was not
+    /// judged.
     public let attested: AttestedAnswer?
 
     public init(

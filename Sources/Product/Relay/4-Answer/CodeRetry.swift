@@ -3,8 +3,9 @@ import World
 
 /// The consequences of a wrong code for its challenge, by the policy `code-retries`.
 ///
-/// The original protocol permits one code: a wrong code of a mail or text message cancels the login,
-/// and a wrong code of an app cancels it or sends another one. By default the user may try again.
+/// The original protocol permits one code: a wrong code of a mail or text message cancels the
+/// login, and a wrong code of an app cancels it or sends another one. By default the user may try
+/// again.
 ///
 /// Invariant: a code that counts ends its challenge in the script that counts it. The next code is
 /// sent after that. If the relay dies in between, the code is counted and the challenge stays open,
@@ -44,8 +45,8 @@ extension Relay {
     func failed(
         _ row: ChallengeRow, _ policy: Policy, _ open: OpenCodes, at now: Timestamp, as operation: Operation
     ) async throws(Refusal) -> Bool {
-        // The form of the code is not that of the sent one, so nobody typed it for that. It may be the
-        // same submission a second time.
+        // The form of the code is not that of the sent one, so nobody typed it for that. It may be
+        // the same submission a second time.
         if policy.codeRetries == .resend, !open.sent.isEmpty { return true }
         switch try await retry(after: row, policy, open, at: now) {
         case .keep: return true
@@ -58,8 +59,8 @@ extension Relay {
         }
     }
 
-    /// Whether an earlier run of the same request found its code wrong. The relay may have died before
-    /// it sent the next code, so that is done now.
+    /// Whether an earlier run of the same request found its code wrong. The relay may have died
+    /// before it sent the next code, so that is done now.
     func wasWrong(
         _ row: ChallengeRow, _ policy: Policy, _ open: OpenCodes, as operation: Operation
     ) async throws(Refusal) -> Bool {

@@ -300,8 +300,8 @@ extension Relay {
             try await store.challenge(row.id, of: row.user)
         }
         let found = try await settled(ended ?? row)
-        // A lock ends the challenges of its user, so a challenge that is still open is one of a user
-        // who has expired.
+        // A lock ends the challenges of its user, so a challenge that is still open is one of a
+        // user who has expired.
         guard found.life.state.isEnd else { throw .userExpired }
         throw .alreadyDecided(result: found.life.result.rawValue)
     }

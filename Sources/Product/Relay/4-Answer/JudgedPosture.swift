@@ -130,8 +130,8 @@ extension Relay {
             after: stored.counter)
     }
 
-    /// Adds the demands to the pending challenges of a phone. The stored attestation is read only if
-    /// a policy has demands.
+    /// Adds the demands to the pending challenges of a phone. The stored attestation is read only
+    /// if a policy has demands.
     func setDemands(on phone: PhoneCredential, _ pending: inout [Pending]) async throws(Refusal) {
         for index in pending.indices {
             // The answer to a challenge with an unreadable policy is refused anyway.

@@ -36,9 +36,9 @@ public struct CertificateExpiry: Sendable, Equatable {
 }
 
 extension CertificateExpiry {
-    /// Returns the end dates of the certificates and lists in all files that can be read. A file that
-    /// cannot be read is reported by the code that uses it. If a file holds several certificates,
-    /// the first counts; of several lists, the one that ends first.
+    /// Returns the end dates of the certificates and lists in all files that can be read. A file
+    /// that cannot be read is reported by the code that uses it. If a file holds several
+    /// certificates, the first counts; of several lists, the one that ends first.
     public static func all(_ settings: Settings) -> [CertificateExpiry] {
         let certificates: [CertificateExpiry] = settings.certificates.compactMap { setting, file in
             let path = settings.path(of: file)

@@ -115,7 +115,8 @@ struct LoadedFilesReader {
     let settings: Settings
     let now: Timestamp
     var start = Duration.zero
-    /// Whether the settings name the origin. Without it, the name in the certificate is not checked.
+    /// Whether the settings name the origin. Without it, the name in the certificate is not
+    /// checked.
     var knowsOrigin = true
     /// The token with the key of the phones' authority, for `twoefay-keys`.
     var token: TokenKey?
@@ -195,8 +196,9 @@ struct LoadedFilesReader {
         }
     }
 
-    /// Makes the signer of statements, and checks that the key belongs to the certificate. Phones can
-    /// verify signatures of three kinds of keys. TLS checks a certificate whose key is not on P-256.
+    /// Makes the signer of statements, and checks that the key belongs to the certificate. Phones
+    /// can verify signatures of three kinds of keys. TLS checks a certificate whose key is not on
+    /// P-256.
     private mutating func signer(_ key: Secret?, of certificate: Certificate?) -> StatementSigner? {
         guard let certificate, let key else { return nil }
         let path = settings.path(of: settings.tls.key)

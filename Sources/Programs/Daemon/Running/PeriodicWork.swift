@@ -24,8 +24,9 @@ final class PeriodicWork: Sendable {
     private init(on loop: EventLoop) { self.loop = loop }
 
     /// The periodic work that continues while requests are served. It looks for changes and
-    /// revocations by other relays, reads and makes rolling keys, and increments the heartbeat. Without the heartbeat, other
-    /// relays would take over the outbox entries that this relay holds.
+    /// revocations by other relays, reads and makes rolling keys, and increments the heartbeat.
+    /// Without the heartbeat, other relays would take over the outbox entries that this relay
+    /// holds.
     static func presence(_ relay: Relay, _ api: API, on loop: EventLoop) -> PeriodicWork {
         let work = PeriodicWork(on: loop)
         loop.post {
@@ -41,8 +42,8 @@ final class PeriodicWork: Sendable {
     }
 
     /// The periodic work that starts new work. It processes due outbox entries, sends webhooks,
-    /// deletes old rows, reseals secrets after a key rotation, checks the end dates of certificates,
-    /// and syncs users from directories.
+    /// deletes old rows, reseals secrets after a key rotation, checks the end dates of
+    /// certificates, and syncs users from directories.
     static func work(
         _ relay: Relay, _ certificates: Certificates, _ directories: DirectoryWork, on loop: EventLoop
     ) -> PeriodicWork {

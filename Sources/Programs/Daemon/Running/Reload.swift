@@ -12,8 +12,8 @@ import World
 
 extension Daemon {
     /// Reads certificates, keys, the master key, revocation lists, the roots of attestations,
-    /// templates and the geolocation database again, for later connections, messages and logins. Of the settings it takes only
-    /// those that `settingsNow` returns.
+    /// templates and the geolocation database again, for later connections, messages and logins. Of
+    /// the settings it takes only those that `settingsNow` returns.
     ///
     /// Purpose: SIGHUP renews certificates and rotates keys without a restart; open connections
     /// stay.
@@ -77,8 +77,8 @@ extension Daemon {
     /// Returns the settings for a reload, and those of the file.
     ///
     /// The first are the settings of the start, with the new policies, log level, webhooks, mail,
-    /// templates, text messages, directories and attestations. The push credential is taken as a whole,
-    /// because a new key has a new key id, which is a setting.
+    /// templates, text messages, directories and attestations. The push credential is taken as a
+    /// whole, because a new key has a new key id, which is a setting.
     private func settingsNow() throws(Failure) -> (now: Settings, new: Settings) {
         var now = settings
         let new = try reread()
@@ -100,9 +100,9 @@ extension Daemon {
         return (now, new)
     }
 
-    /// Refuses settings with which the next start would fail, although this reload does not use them.
-    /// Otherwise the fault would be noticed only then, perhaps at night. Files that this process may
-    /// not open cannot be checked.
+    /// Refuses settings with which the next start would fail, although this reload does not use
+    /// them. Otherwise the fault would be noticed only then, perhaps at night. Files that this
+    /// process may not open cannot be checked.
     private func checkNextStart(_ new: Settings, besides now: Settings) throws(Failure) {
         guard new != now else { return }
         do throws(Failure) {

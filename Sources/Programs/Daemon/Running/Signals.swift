@@ -23,8 +23,8 @@ public final class Signals: Sendable {
         // If a file reaches its size limit, the write fails and the process continues. The store
         // then refuses the change.
         signal(SIGXFSZ, SIG_IGN)
-        // Other programs give these a meaning. An operator who sends one by mistake must not end the
-        // process without a word.
+        // Other programs give these a meaning. An operator who sends one by mistake must not end
+        // the process without a word.
         signal(SIGUSR1, SIG_IGN)
         signal(SIGUSR2, SIG_IGN)
         var set = Self.set

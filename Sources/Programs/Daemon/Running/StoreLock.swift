@@ -5,8 +5,8 @@ import Storage
 /// each declares the other one dead, and pushes go out twice.
 ///
 /// It is a lock on a file beside the database (`flock`), which the kernel releases when the process
-/// ends in any way. `twoefay` and `sqlite3` do not take it, so they work beside a running relay. The
-/// file stays; it holds the process id of the last relay.
+/// ends in any way. `twoefay` and `sqlite3` do not take it, so they work beside a running relay.
+/// The file stays; it holds the process id of the last relay.
 final class StoreLock: Sendable {
     private let fd: Int32
 

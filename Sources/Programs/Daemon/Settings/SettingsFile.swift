@@ -12,8 +12,8 @@ extension Settings {
         return settings
     }
 
-    /// Reads the file that `--config` names, and the files that the settings name. All faults of both
-    /// are in one failure, so that an operator sees them in one run.
+    /// Reads the file that `--config` names, and the files that the settings name. All faults of
+    /// both are in one failure, so that an operator sees them in one run.
     static func loadWithFiles(
         _ invocation: Invocation, at now: Timestamp
     ) throws(Failure) -> (Settings, LoadedFiles) {

@@ -118,8 +118,8 @@ extension SettingsReader {
         }
     }
 
-    /// Reports keys that are set, and have no effect without another one. One line is enough, because
-    /// one change corrects all of them.
+    /// Reports keys that are set, and have no effect without another one. One line is enough,
+    /// because one change corrects all of them.
     private mutating func reportIdle(_ names: [String], without missing: String, _ root: YAMLNode) {
         let idle = names.filter(seen.contains)
         guard let first = idle.first else { return }

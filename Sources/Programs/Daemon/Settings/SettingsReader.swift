@@ -41,8 +41,8 @@ public struct SettingsReader {
         return settings
     }
 
-    /// Reads settings that may have problems: what could be read, with the defaults for the rest, and
-    /// the problems. Throws if the file is no YAML, because nothing can be read then.
+    /// Reads settings that may have problems: what could be read, with the defaults for the rest,
+    /// and the problems. Throws if the file is no YAML, because nothing can be read then.
     static func examine(_ bytes: [UInt8], file: String) throws(Problems) -> (Settings, [Problem]) {
         var reader = SettingsReader(file: file)
         let root: YAMLNode

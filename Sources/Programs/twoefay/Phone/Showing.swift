@@ -4,7 +4,8 @@ import World
 
 /// The output of a challenge.
 extension ChallengePrompt {
-    /// The challenge for the person, with the demands that an answer with this report does not meet.
+    /// The challenge for the person, with the demands that an answer with this report does not
+    /// meet.
     func shown(reporting posture: PhonePosture?) -> String {
         var rows = context.lines.map { (label: $0.label, text: $0.value) }
         if asksPlace { rows.append((label: "asks for", text: "the coarse place of this phone (--place)")) }

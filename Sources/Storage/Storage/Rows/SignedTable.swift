@@ -128,7 +128,8 @@ extension SignedTable {
             },
         rights: ["decided_at IS NULL", "decision = 'approve'"])
 
-    /// The table is signed because a phone shows a notice as the words of the website or the operator.
+    /// The table is signed because a phone shows a notice as the words of the website or the
+    /// operator.
     static let notice = SignedTable(
         "notice", key: ["id"], granting: ["user_id", "author", "title", "body", "created_at"])
 

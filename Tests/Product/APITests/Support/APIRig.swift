@@ -10,8 +10,8 @@ import Storage
 import TestSupport
 import World
 
-/// The API over a real relay and a real store. Requests are values, which run on the relay's loop as in a
-/// connection.
+/// The API over a real relay and a real store. Requests are values, which run on the relay's loop
+/// as in a connection.
 final class APIRig: Sendable {
     let relay: RelayRig
     let api: API
@@ -39,7 +39,8 @@ final class APIRig: Sendable {
         api = Self.api(over: relay.relay, relay)
     }
 
-    /// Returns another relay over the same store, whose store fails for the statements that `isAway` selects.
+    /// Returns another relay over the same store, whose store fails for the statements that
+    /// `isAway` selects.
     func beside(isAway: @escaping @Sendable (String) -> Bool) throws -> APIRig {
         let store = try Store.watched(at: relay.url, rows: RelayRig.rowAuthenticator()) {
             (steps, session) throws(SessionFailure) in

@@ -8,8 +8,8 @@ import World
 
 @testable import Relay
 
-/// Ada at a shop where users can recover lost factors. She has an app, recovery codes and, if a test
-/// wants it, a phone.
+/// Ada at a shop where users can recover lost factors. She has an app, recovery codes and, if a
+/// test wants it, a phone.
 struct RecoveryFixture {
     static let page = "https://shop.example/recover"
     static let address = "ada@example.com"

@@ -102,7 +102,8 @@ struct SignedRowsFixture {
         ],
     ]
 
-    /// Columns that cannot help to obtain an approval, and rights, which only a relay or the tool can restore.
+    /// Columns that cannot help to obtain an approval, and rights, which only a relay or the tool
+    /// can restore.
     static let harmless: [String: [String]] = [
         "website": ["state", "created_at", "operation", "mac"],
         "website_key": ["created_at", "mac"],

@@ -55,8 +55,9 @@ extension CodeFailures {
         WHERE user_id = :user AND failures > 0 AND \(Guards.audited)
         """)
 
-    /// Records that a code of this factor was right, and clears the wrong codes that could only have
-    /// been guesses at this factor. It is part of a change that `operation` has put into the audit.
+    /// Records that a code of this factor was right, and clears the wrong codes that could only
+    /// have been guesses at this factor. It is part of a change that `operation` has put into the
+    /// audit.
     static func right(
         _ factor: FactorID, of user: UserID, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {

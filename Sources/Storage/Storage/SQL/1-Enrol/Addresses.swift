@@ -106,8 +106,8 @@ extension UserChange {
     /// The note in the audit about a new expiry.
     fileprivate var note: String? { expiresAt.map { Expiries.note($0) } }
 
-    /// Writes the names and the expiry, and removes the addresses, of a user whose row this operation
-    /// has marked.
+    /// Writes the names and the expiry, and removes the addresses, of a user whose row this
+    /// operation has marked.
     fileprivate func written(
         to user: UserID, at now: Timestamp, as operation: Operation
     ) -> BoundStatement {

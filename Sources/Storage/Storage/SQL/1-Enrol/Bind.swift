@@ -128,10 +128,10 @@ private let dropFailed = Statement(
     """)
 
 /// Uses the activation if all conditions of a binding hold. While a user is locked, frozen or
-/// expired, only an activation by an operator is accepted; while a user is disabled, none is. A further phone
-/// needs an approval or waits for one. A phone that replaces all others needs no free slot, but its
-/// recovery must not have been cancelled. A key belongs to one phone, which must be neither suspended
-/// nor unbound.
+/// expired, only an activation by an operator is accepted; while a user is disabled, none is. A
+/// further phone needs an approval or waits for one. A phone that replaces all others needs no free
+/// slot, but its recovery must not have been cancelled. A key belongs to one phone, which must be
+/// neither suspended nor unbound.
 private let useActivation = Statement(
     """
     UPDATE activation SET used_at = :now, operation = :operation

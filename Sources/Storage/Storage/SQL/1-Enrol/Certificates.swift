@@ -39,8 +39,9 @@ extension Store: CertificateStore {
     }
 }
 
-/// Writes the user's row, so that this change conflicts with those that stop a phone of the user, also
-/// at another node of a cluster. Otherwise the certificate could be recorded after its revocation.
+/// Writes the user's row, so that this change conflicts with those that stop a phone of the user,
+/// also at another node of a cluster. Otherwise the certificate could be recorded after its
+/// revocation.
 private let markUser = Statement(
     """
     UPDATE user SET operation = :operation WHERE id = :user AND EXISTS
@@ -109,7 +110,8 @@ enum CertificateRows {
         /*S! device_id IN (SELECT id FROM device WHERE user_id = :user AND id <> :device) */ AND \(Guards.audited)
         """)
 
-    /// Revokes the certificates of a user who is deleted. It must precede the deletion of the phones.
+    /// Revokes the certificates of a user who is deleted. It must precede the deletion of the
+    /// phones.
     static let revokeOfUser = Statement(
         """
         UPDATE certificate /*M! AS c JOIN device d ON d.id = c.device_id */

@@ -28,8 +28,8 @@ extension Recoveries {
         WHERE id = :recovery AND user_id = :user AND state IN ('sent', 'opened', 'proved') AND expires_at > :now
         """)
 
-    /// Drops what a cancelled recovery has created, and reports its end. The row of the recovery and
-    /// an audit row have the mark `own`.
+    /// Drops what a cancelled recovery has created, and reports its end. The row of the recovery
+    /// and an audit row have the mark `own`.
     static func cancelled(
         of user: UserID, at now: Timestamp, own: OperationID, as operation: Operation
     ) -> [BoundStatement] {
@@ -159,8 +159,8 @@ extension Recoveries {
 // MARK: Lost phones
 
 extension Recoveries {
-    /// Unbinds all other phones of the user, as part of the change that has bound the phone by which
-    /// they are replaced. No moment exists in which both are valid.
+    /// Unbinds all other phones of the user, as part of the change that has bound the phone by
+    /// which they are replaced. No moment exists in which both are valid.
     static func phonesReplaced(
         by device: DeviceID, of user: UserID, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {

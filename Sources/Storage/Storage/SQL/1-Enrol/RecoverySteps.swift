@@ -104,8 +104,8 @@ extension Recoveries {
         WHERE id = :recovery AND operation = :before AND state IN ('opened', 'proved') AND expires_at > :now
         """)
 
-    /// The effect of a phone's answer on the recovery that it is about. An approval ends the wait; a
-    /// denial cancels the recovery. It is part of the change that ends the challenge.
+    /// The effect of a phone's answer on the recovery that it is about. An approval ends the wait;
+    /// a denial cancels the recovery. It is part of the change that ends the challenge.
     static func answered(_ closing: ChallengeEnd, as operation: Operation) -> [BoundStatement] {
         guard closing.isApproval, let phone = closing.device else { return [] }
         let (challenge, now) = (SQLValue.id(closing.challenge), SQLValue.timestamp(closing.at))

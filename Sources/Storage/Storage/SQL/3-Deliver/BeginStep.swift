@@ -177,8 +177,8 @@ private let insertNext = Statement(
     SELECT :entry, 'next', c.id, :dueAt, 0, :relay FROM challenge c WHERE c.id = :challenge AND \(Guards.audited)
     """)
 
-/// Part 6 puts the code into the outbox and counts a text message. If the step was refused, the next
-/// factor is due at once.
+/// Part 6 puts the code into the outbox and counts a text message. If the step was refused, the
+/// next factor is due at once.
 extension BeginScript {
     var sendCode: [BoundStatement] {
         var writes = step.code.map { CodeEntries.insert($0, as: operation) } ?? []

@@ -66,8 +66,8 @@ extension CloseScript {
     }
 }
 
-/// Part 2 ends the challenge, if it is still open and all on which the end relies is as it was read.
-/// Everything later depends on the challenge's row.
+/// Part 2 ends the challenge, if it is still open and all on which the end relies is as it was
+/// read. Everything later depends on the challenge's row.
 extension CloseScript {
     var endChallenge: [BoundStatement] {
         if closing.life.state == .expired { return [end(expire)] }
@@ -147,8 +147,8 @@ private let closeByPhone = Statement(
 
 /// Ends a challenge by an approval of a phone, also by one with a wrong number or from a refused
 /// place. The user must be active and not expired, and the phone's failure count must be as it was
-/// judged. So must the phone's attestation and its counter, if the approval relies on them. A denial
-/// has no such conditions.
+/// judged. So must the phone's attestation and its counter, if the approval relies on them. A
+/// denial has no such conditions.
 private let approveByPhone = Statement(
     """
     \(endByPhone) AND EXISTS (SELECT 1 FROM device d JOIN user u ON u.id = d.user_id
@@ -157,8 +157,8 @@ private let approveByPhone = Statement(
     AND \(AttestationRows.isAsRead)
     """)
 
-/// Part 3 ends the unfinished steps. Those with another factor than the one that was answered led to
-/// nothing.
+/// Part 3 ends the unfinished steps. Those with another factor than the one that was answered led
+/// to nothing.
 extension CloseScript {
     var endSteps: [BoundStatement] {
         let state = closing.life.endOfStep

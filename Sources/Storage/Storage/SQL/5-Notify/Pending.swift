@@ -23,7 +23,8 @@ extension Store: PendingStore {
 }
 
 /// Reads the open challenges. While a login from a known browser is open, no login from another
-/// browser is shown. The user therefore sees one request at a time. A user who has expired sees none.
+/// browser is shown. The user therefore sees one request at a time. A user who has expired sees
+/// none.
 private let openOfUser = Statement(
     """
     SELECT c.id, c.nonce, c.context, c.expires_at, c.asked_at, (SELECT s.factor FROM step s

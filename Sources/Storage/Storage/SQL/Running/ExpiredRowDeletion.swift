@@ -4,8 +4,8 @@ import World
 
 /// The deletion of expired rows that `ExpiredRowSearch` has found.
 enum ExpiredRowDeletion {
-    /// Deletes the rows that were found, if the relay still holds the task's lease. A relay that was
-    /// stopped meanwhile therefore deletes nothing.
+    /// Deletes the rows that were found, if the relay still holds the task's lease. A relay that
+    /// was stopped meanwhile therefore deletes nothing.
     static func drop(
         _ expired: ExpiredRows, _ found: ExpiredRowSearch.Found, by relay: RelayID
     ) -> [BoundStatement] {
