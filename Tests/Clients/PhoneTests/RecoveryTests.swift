@@ -16,7 +16,7 @@ import Testing
 
     @Test(arguments: [StoreKind.file, .mariadb], [[], ["--dpop"]])
     func phoneStopsWhatTheOperatorStarted(kind: StoreKind, identity: [String]) async throws {
-        // Nothing listens there: the link stays in the outbox.
+        // The address has no listener, so the link stays in the outbox.
         let port = try FreePort()
         let relay = try await RunningRelay.start(kind) { text throws in
             try text.set("mail.url", to: "smtp://127.0.0.1:\(port.port)")

@@ -144,7 +144,7 @@ import World
         }
         let store = drill.rig.relay.store
         #expect(try store.runBlocking(RollingKeyRows.read(.nonces)).allSatisfy { $0.sealedBy == "2" })
-        // One at the start, three by the schedule, and one by the operator, after which the
+        // The first key, three by the schedule, and one by the operator, after which the
         // schedule begins again.
         #expect(try drill.rig.relay.count("SELECT count(*) FROM audit WHERE event = 'key.rolled'") == 5)
         for (_, caller, _) in drill.callers {

@@ -51,7 +51,7 @@ import World
             try await counts(fixture, of: fixture.first) == DeviceCounts(successes: 2, failures: 3, wrongNumbers: 0))
     }
 
-    /// Of many answers at once, one ends the challenge, and one is counted.
+    /// If many answers arrive at once, one ends the challenge, and one is counted.
     @Test(arguments: StoreKind.all) func racingAnswersCountOnce(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
         let asked = try await fixture.ask()

@@ -44,7 +44,7 @@ import Testing
         #expect(json?["verdict"] == nil && json?["facts"] == nil)
     }
 
-    /// What the phone reported before counts for a day. The report in an answer outranks it.
+    /// The last report of a phone counts for a day. The report in an answer outranks it.
     @Test(arguments: StoreKind.all) func lastReportCompletesTheAnswer(kind: StoreKind) async throws {
         let shop = try await AttestedShop(
             kind, ["min-os-ios": "17.4", "min-app-ios": "42", "screen-lock": "on", "verified-boot": "on"])

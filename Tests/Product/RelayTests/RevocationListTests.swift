@@ -151,7 +151,7 @@ import World
     }
 }
 
-/// What the list costs, however often it is asked for.
+/// The cost of the list, however often it is asked for.
 @Suite(.mayBlock) struct RevocationListCostTests {
     /// An authority that counts its lists, and may be away.
     private final class CountingAuthority: PhoneCertificates {
