@@ -2,7 +2,7 @@ import Glibc
 
 /// A socket that listens. Clients that connect wait in the kernel's queue until a `Listener` takes
 /// it over and accepts them. So a program can make sure of its address first, and do everything
-/// else before it serves. Tested in `ListenerTests.swift`.
+/// else before it serves. Tested in `SecondRelayTests.swift`.
 public struct ListeningSocket: Sendable {
     let fd: Int32
     /// The address it is bound to, with the port that the system chose for 0.

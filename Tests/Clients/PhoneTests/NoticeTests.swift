@@ -63,19 +63,6 @@ import World
 
 /// `twoefay phone notices` and `phone watch` with a real relay, and the operator's commands.
 @Suite(.timeLimit(.minutes(15))) struct NoticeProgramTests {
-    private func enrolled(_ relay: RunningRelay) async throws -> (shop: CurlCaller, owner: Owner) {
-        let shop = try await relay.website("shop")
-        let registered = try await shop.curl("POST", "/register", json: #"{"username":"alice"}"#)
-        let uri = try #require(registered["activation"]?.object?["uri"]?.string, "\(registered)")
-        let owner = try Owner()
-        #expect(try await owner.phone("enrol", uri).status == 0)
-        return (shop, owner)
-    }
-
-    private func tool(_ relay: RunningRelay, _ arguments: String...) async throws -> Child.Ended {
-        try await Child.run(try BuiltProgram.twoefay.path, ["--config", relay.settings] + arguments)
-    }
-
     private func notices(_ ended: Child.Ended) throws -> [JSONObject] {
         let object = try #require(try JSONReader.read(Array(ended.output.utf8)).object, "\(ended.errors)")
         return object["notices"]?.array?.compactMap(\.object) ?? []
@@ -84,7 +71,7 @@ import World
     @Test(arguments: [StoreKind.file, .mariadb], [[], ["--dpop"]])
     func phoneReadsNoticesOfWebsiteAndOperator(kind: StoreKind, identity: [String]) async throws {
         let relay = try await RunningRelay.start(kind)
-        let (shop, owner) = try await enrolled(relay)
+        let (shop, owner) = try await relay.enrolled()
         func phone(_ arguments: String...) async throws -> Child.Ended {
             try await owner.begin(["notices"] + arguments + identity + ["--keys", owner.keys]).ended()
         }
@@ -92,8 +79,8 @@ import World
         let left = try await shop.curl(
             "POST", "/user/alice/messages", json: #"{"title":"Prices","text":"New prices.\nThe Shop"}"#)
         let first = try #require(left["message"]?.string, "\(left)")
-        let sent = try await tool(
-            relay, "notice", "leave", "alice", "No logins on Sunday.", "--title", "Maintenance", "--website", "shop",
+        let sent = try await relay.operate(
+            "notice", "leave", "alice", "No logins on Sunday.", "--title", "Maintenance", "--website", "shop",
             "--json")
         let second = try #require(
             try JSONReader.read(Array(sent.output.utf8)).object?["notice"]?.string, "\(sent.errors)")
@@ -110,14 +97,14 @@ import World
         #expect(try notices(try await phone("--archive", "--json")).count == 2)
 
         let seen = try notices(
-            try await tool(relay, "notice", "list", "alice", "--website", "shop", "--json"))
+            try await relay.operate("notice", "list", "alice", "--website", "shop", "--json"))
         #expect(seen.allSatisfy { $0["read_at"]?.string != nil } && seen.count == 2)
         // A website does not delete the operator's notice.
         #expect(try await shop.curl("DELETE", "/user/alice/messages/\(second)").status == 404)
-        let withdrawn = try await tool(relay, "notice", "withdraw", "alice", first, "--website", "shop")
+        let withdrawn = try await relay.operate("notice", "withdraw", "alice", first, "--website", "shop")
         #expect(withdrawn.status == 0, "\(withdrawn.errors)")
         #expect(try await phone("--read", first).status == 3)
-        let again = try await tool(relay, "notice", "withdraw", "alice", first, "--website", "shop")
+        let again = try await relay.operate("notice", "withdraw", "alice", first, "--website", "shop")
         #expect(again.status == 3 && again.errors.contains("has no notice"), "\(again.errors)")
         #expect(try relay.count("SELECT count(*) FROM audit WHERE event = 'notice.read'") == 2)
     }
@@ -160,7 +147,7 @@ import World
 
     @Test func watchReportsNewNotices() async throws {
         let relay = try await RunningRelay.start()
-        let (shop, owner) = try await enrolled(relay)
+        let (shop, owner) = try await relay.enrolled()
         _ = try await shop.curl("POST", "/user/alice/messages", json: #"{"title":"Prices","text":"New prices."}"#)
         let watch = try owner.begin(["watch", "--auto", "deny", "--json", "--keys", owner.keys])
         // The login ends the held request, so that the test need not wait for its time.
@@ -174,16 +161,16 @@ import World
 
     @Test func unshowableNoticeIsRefusedByTheTool() async throws {
         let relay = try await RunningRelay.start()
-        _ = try await enrolled(relay)
+        _ = try await relay.enrolled()
         for (title, text, message) in [
             ("a\u{202e}b", "x", "--title must not contain"), ("x", "", "TEXT must not be empty"),
             ("x", String(repeating: "a", count: 1001), "TEXT must have at most 1000 characters"),
         ] {
-            let refused = try await tool(
-                relay, "notice", "leave", "alice", text, "--title", title, "--website", "shop")
+            let refused = try await relay.operate(
+                "notice", "leave", "alice", text, "--title", title, "--website", "shop")
             #expect(refused.status == 2 && refused.errors.contains(message), "\(refused.errors)")
         }
-        let nobody = try await tool(relay, "notice", "leave", "eve", "x", "--title", "x", "--website", "shop")
+        let nobody = try await relay.operate("notice", "leave", "eve", "x", "--title", "x", "--website", "shop")
         #expect(nobody.status == 3)
     }
 }

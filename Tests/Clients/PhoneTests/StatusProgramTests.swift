@@ -6,19 +6,6 @@ import World
 
 /// `twoefay phone status` with a real relay, and the operator's view of it.
 @Suite(.timeLimit(.minutes(15))) struct StatusProgramTests {
-    private func enrolled(_ relay: RunningRelay) async throws -> (shop: CurlCaller, owner: Owner) {
-        let shop = try await relay.website("shop")
-        let registered = try await shop.curl("POST", "/register", json: #"{"username":"alice"}"#)
-        let uri = try #require(registered["activation"]?.object?["uri"]?.string, "\(registered)")
-        let owner = try Owner()
-        #expect(try await owner.phone("enrol", uri).status == 0)
-        return (shop, owner)
-    }
-
-    private func tool(_ relay: RunningRelay, _ arguments: String...) async throws -> Child.Ended {
-        try await Child.run(try BuiltProgram.twoefay.path, ["--config", relay.settings] + arguments)
-    }
-
     private func json(_ ended: Child.Ended) throws -> JSONObject {
         try #require(try JSONReader.read(Array(ended.output.utf8)).object, "\(ended.errors)")
     }
@@ -26,7 +13,7 @@ import World
     @Test(arguments: [StoreKind.file, .mariadb], [[], ["--dpop"]])
     func reportIsSeenByWebsiteAndOperator(kind: StoreKind, identity: [String]) async throws {
         let relay = try await RunningRelay.start(kind)
-        let (shop, owner) = try await enrolled(relay)
+        let (shop, owner) = try await relay.enrolled()
         let given = [
             "--os", "iOS", "--os-version", "26.1", "--app-version", "3.2", "--model", "iPhone 17", "--battery", "81",
             "--screen-lock", "no", "--rooted", "yes",
@@ -48,21 +35,21 @@ import World
         for member in expected.members { #expect(report[member.name] == member.value, "\(member.name)") }
 
         let id = try #require(device["device"]?.string)
-        let shown = try json(try await tool(relay, "device", "show", id, "--json"))
+        let shown = try json(try await relay.operate("device", "show", id, "--json"))
         for member in expected.members {
             #expect(shown["report"]?.object?[member.name] == member.value, "\(member.name)")
         }
-        let text = try await tool(relay, "device", "show", id).output
+        let text = try await relay.operate("device", "show", id).output
         for part in ["iOS 26.1", "app 3.2", "battery 81 %", "no screen lock", "rooted", "Only the phone's software"] {
             #expect(text.contains(part), "\(text)")
         }
-        let listed = try json(try await tool(relay, "user", "show", "alice", "--website", "shop", "--json"))
+        let listed = try json(try await relay.operate("user", "show", "alice", "--website", "shop", "--json"))
         #expect(listed["devices"]?.array?.first?.object?["report"] == shown["report"])
     }
 
     @Test func phoneReportsItsMachineByDefault() async throws {
         let relay = try await RunningRelay.start()
-        let (_, owner) = try await enrolled(relay)
+        let (_, owner) = try await relay.enrolled()
         let sent = try await owner.begin(["status", "--app-version", "-", "--json", "--keys", owner.keys]).ended()
         let answer = try json(sent)
         let report = try #require(answer["report"]?.object)
@@ -72,7 +59,7 @@ import World
 
     @Test func unsuitableValueIsRefusedByTool() async throws {
         let relay = try await RunningRelay.start()
-        let (_, owner) = try await enrolled(relay)
+        let (_, owner) = try await relay.enrolled()
         for (option, value) in [("battery", "full"), ("screen-lock", "maybe"), ("patch-level", "October")] {
             let refused = try await owner.phone("status", "--\(option)", value)
             #expect(refused.status == 2 && refused.errors.contains("--\(option) must be"), "\(refused.errors)")
