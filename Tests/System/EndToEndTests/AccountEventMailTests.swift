@@ -6,18 +6,12 @@ import Testing
 @Suite("Mails about account events", .timeLimit(.minutes(15)), .mayBlock) struct AccountEventMailTests {
     @Test(arguments: [StoreKind.file, .mariadb]) func accountEventMailsReachARealMailbox(_ kind: StoreKind) async throws
     {
-        let server = try await AioSMTPServer(user: "relay", password: "mail password")
+        let server = try await AioSMTPServer.knowingTheRelay()
         let files = try TemporaryDirectory()
-        try TextFile.write(server.authority, to: files("mail-ca.pem"))
-        try TextFile.write("mail password\n", to: files("mail.password"))
         try await Fixture.run(kind) { text throws in
-            try text.set("mail.url", to: "smtp://localhost:\(server.port)")
-            try text.set("mail.from", to: "login@shop.example.com")
-            try text.set("mail.username", to: "relay")
-            try text.set("mail.password_file", to: files("mail.password"))
-            try text.set("mail.ca", to: files("mail-ca.pem"))
+            try server.use(in: &text, files)
         } _: { fixture in
-            fixture.record("mail password")
+            fixture.record(AioSMTPServer.password)
             let policies = ["--display-name", "Bücher & Mehr", "--guesses", "1"]
             let shop = try await fixture.website("shop", policies, answers: nil)
             var count = 0

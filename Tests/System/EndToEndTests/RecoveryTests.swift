@@ -48,16 +48,10 @@ import World
     }
 
     @Test(arguments: [StoreKind.file, .mariadb]) func lostTokenIsReplacedWithThePhone(_ kind: StoreKind) async throws {
-        let server = try await AioSMTPServer(user: "relay", password: "mail password")
+        let server = try await AioSMTPServer.knowingTheRelay()
         let files = try TemporaryDirectory()
-        try TextFile.write(server.authority, to: files("mail-ca.pem"))
-        try TextFile.write("mail password\n", to: files("mail.password"))
         try await Fixture.run(kind) { text throws in
-            try text.set("mail.url", to: "smtp://localhost:\(server.port)")
-            try text.set("mail.from", to: "login@shop.example.com")
-            try text.set("mail.username", to: "relay")
-            try text.set("mail.password_file", to: files("mail.password"))
-            try text.set("mail.ca", to: files("mail-ca.pem"))
+            try server.use(in: &text, files)
         } _: { fixture in
             let policies = ["--recovery-url", Self.page, "--further-factors", "website", "--display-name", "Shop"]
             let shop = try await fixture.website("shop", policies, answers: nil)
