@@ -38,8 +38,7 @@ package final class Transport {
 
     deinit {
         guard state != .ended else { return }
-        watch?.cancel()
-        Glibc.close(fd)
+        loop.close(fd, of: watch)
     }
 
     package func start() {

@@ -51,7 +51,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private var turnEndsRunning: [any TurnEndObserver] = []
     private var turnCount: UInt64 = 0
     private var timeOfTurn: (turn: UInt64, instant: Instant)?
-    private let poller: Poller?
+    let poller: Poller?
     private let pick: ((Int) -> Int)?
 
     /// A loop over epoll. It does nothing until a thread calls `run()`.
@@ -185,6 +185,13 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         return try poller.add(fd: fd, interest, ready)
     }
 
+    /// Cancels a watcher and closes its descriptor, for a `deinit`, which may run on any thread. On
+    /// another thread than the loop's, the loop does it later, or when it is freed itself.
+    public func close(_ fd: Int32, of watcher: DescriptorWatcher?) {
+        let ending = WatchedDescriptor(fd: fd, watcher: watcher)
+        if isCurrent { ending.watcher?.cancel() } else { post { ending.watcher?.cancel() } }
+    }
+
     /// Calls `listener` once, when nothing more is ready in this turn and before the loop looks at
     /// its descriptors again. So all output of a turn is written together. On the loop only.
     public func atTurnEnd(_ listener: any TurnEndObserver) { turnEnds.append(listener) }
@@ -218,7 +225,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         guard let poller else { preconditionFailure("a simulated loop is driven by turn()") }
         precondition(Self.current == nil, "a thread runs one loop")
         let outer = enter()
-        defer { leave(to: outer) }
+        poller.isRunning = true
+        defer {
+            poller.isRunning = false
+            leave(to: outer)
+        }
         while !stopping.load(ordering: .acquiring) {
             turnCount += 1
             poller.wait(milliseconds: takeInboxOrSleep())
@@ -349,6 +360,22 @@ public protocol TurnEndObserver: AnyObject {
 private struct UncheckedBox<Value>: @unchecked Sendable {
     let value: Value
     init(_ value: Value) { self.value = value }
+}
+
+/// A descriptor that is closed when the last reference goes: after its watcher is cancelled, or
+/// with the work of a loop that has stopped.
+///
+/// `@unchecked Sendable`: the object that had the watcher is gone, so only the loop uses it.
+private final class WatchedDescriptor: @unchecked Sendable {
+    private let fd: Int32
+    let watcher: DescriptorWatcher?
+
+    init(fd: Int32, watcher: DescriptorWatcher?) {
+        self.fd = fd
+        self.watcher = watcher
+    }
+
+    deinit { Glibc.close(fd) }
 }
 
 private let currentKey: pthread_key_t = {

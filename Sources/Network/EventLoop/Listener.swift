@@ -29,7 +29,11 @@ public final class Listener {
         self.init(loop: loop, socket: try ListeningSocket(address))
     }
 
-    deinit { close() }
+    deinit {
+        guard !isClosed else { return }
+        loop.close(fd, of: watch)
+        if reserve >= 0 { Glibc.close(reserve) }
+    }
 
     /// Starts accepting.
     /// - Parameter accepted: called with each connection; it owns the descriptor.

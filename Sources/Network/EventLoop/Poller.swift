@@ -37,6 +37,7 @@ public struct SystemFailure: Error, Sendable, Equatable, CustomStringConvertible
 }
 
 /// A descriptor watched by a loop. It does not own the descriptor: cancel first, then close it.
+/// It is used on its loop only; a `deinit`, which may run anywhere, calls `EventLoop.close`.
 public final class DescriptorWatcher {
     let fd: Int32
     let slot: Int
@@ -68,7 +69,7 @@ public final class DescriptorWatcher {
 }
 
 /// epoll, and the eventfd by which other threads end its wait. Only the loop's thread uses it,
-/// except `wake`.
+/// except `wake`. `add`, `modify` and `remove` check that while the loop runs.
 final class Poller {
     private static let wakeToken = UInt64.max
 
@@ -78,6 +79,8 @@ final class Poller {
     private var watches: [DescriptorWatcher?] = []
     private var free: [Int] = []
     private var generations: [UInt32] = []
+    /// Whether a thread runs the loop. Before and after that, the owner of the loop may use it.
+    var isRunning = false
 
     init() throws(SystemFailure) {
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
@@ -107,6 +110,7 @@ final class Poller {
     func add(fd: Int32, _ interest: Interest, _ ready: @escaping (Readiness) -> Void) throws(SystemFailure)
         -> DescriptorWatcher
     {
+        preconditionCurrent()
         let slot: Int
         if let last = free.popLast() {
             slot = last
@@ -127,12 +131,14 @@ final class Poller {
     }
 
     func modify(_ watch: DescriptorWatcher) {
+        preconditionCurrent()
         var event = event(for: watch)
         let result = epoll_ctl(epoll, EPOLL_CTL_MOD, watch.fd, &event)
         assert(result == 0, "epoll_ctl: errno \(errno)")
     }
 
     func remove(_ watch: DescriptorWatcher) {
+        preconditionCurrent()
         var event = epoll_event()
         epoll_ctl(epoll, EPOLL_CTL_DEL, watch.fd, &event)
         watches[watch.slot] = nil
@@ -140,6 +146,10 @@ final class Poller {
         // watcher.
         generations[watch.slot] &+= 1
         free.append(watch.slot)
+    }
+
+    private func preconditionCurrent() {
+        precondition(!isRunning || EventLoop.current?.poller === self, "a descriptor's watcher is used off its loop")
     }
 
     private func event(for watch: DescriptorWatcher) -> epoll_event {

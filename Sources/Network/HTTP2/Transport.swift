@@ -100,8 +100,7 @@ final class Transport {
 
     deinit {
         if case .ended = state { return }
-        watch?.cancel()
-        close(fd)
+        loop.close(fd, of: watch)
     }
 
     private var isUp: Bool { if case .up = state { true } else { false } }

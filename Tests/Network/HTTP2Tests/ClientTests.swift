@@ -377,6 +377,37 @@ struct ClientTests {
         #expect(await loop.perform { client.value.connection.link == nil })
     }
 
+    /// A test or a program may drop its last reference on any thread, while the loop works.
+    @Test func clientDroppedOffItsLoopClosesItsConnection() async throws {
+        let ended = Shared<Bool?>(nil)
+        let server = RawServer()
+        defer { server.close() }
+        let group = try LoopGroup.start(count: 1, time: SystemTime())
+        defer { group.stopAndJoin() }
+        let loop = group.loops[0]
+        let thread = try WorkerThread(name: "raw server")
+        defer { thread.stop() }
+        thread.post {
+            let peer = server.accept()
+            peer?.send(Kind.settings)
+            let isEnded = peer?.isEnded() ?? false
+            ended.withLock { $0 = isEnded }
+        }
+        do {
+            let port = server.port
+            let client = await loop.perform {
+                let log = Log(sink: MemorySink())
+                return LoopBound(
+                    HTTP2Client(loop: loop, host: "127.0.0.1", port: port, tls: nil, options: .patient, log: log),
+                    on: loop)
+            }
+            let isConnected = await loop.perform { (try? await client.value.connect()) != nil }
+            #expect(isConnected)
+        }
+        await ended.until { $0 != nil }
+        #expect(ended.current == true)
+    }
+
     @Test func refusedConnectionIsReported() async throws {
         let server = RawServer()
         server.close()
