@@ -153,6 +153,7 @@ let product = layer(
             "Attestation", "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "EventLoop", "JSON", "Log", "Metrics",
             "Relay", "SimulatedAttestation", "Storage", "TestSupport", "Webhooks", "World",
         ]),
+    tests("Race", ["Domain", "Relay", "Storage", "TestSupport"]),
     tests(
         "API",
         [

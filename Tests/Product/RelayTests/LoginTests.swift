@@ -139,43 +139,6 @@ import World
         #expect(try rig.count("SELECT count(*) FROM outbox") == 0)
     }
 
-    /// The 1000 rounds are four cases with a store each, because each round reads the user's earlier
-    /// challenges.
-    @Test(arguments: StoreKind.all, 1...4)
-    func concurrentApproveAndDenyGiveOneEnd(kind: StoreKind, part: Int) async throws {
-        let rig = try await RelayRig(kind)
-        let shop = try await rig.website("shop", policies: ["number": "0", "login-limit": "1000"])
-        let (user, _, phone) = try await rig.enrolled("ada", at: shop)
-        for _ in 0..<250 {
-            let asked = try await rig.on { relay in
-                try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
-            }
-            typealias Answer = Result<ChallengeLife.Result, Refusal>
-            let answers: [Answer] = await withTaskGroup(of: Answer.self) { group in
-                for decision in [Decision.approve, .deny] {
-                    group.addTask {
-                        do {
-                            return .success(
-                                try await rig.on { relay in
-                                    try await relay.answer(
-                                        asked.challenge, PhoneAnswer(approves: decision == .approve), by: phone)
-                                })
-                        } catch {
-                            return .failure(error as? Refusal ?? .broken)
-                        }
-                    }
-                }
-                return await group.reduce(into: []) { $0.append($1) }
-            }
-            let reported = try await rig.on { relay in try await relay.result(asked.challenge, to: shop) }
-            let won = answers.compactMap { try? $0.get() }
-            #expect(won == [reported.result])
-            #expect(answers.contains(.failure(.alreadyDecided(result: reported.result.rawValue))))
-        }
-        let ends = try rig.count("SELECT count(*) FROM audit WHERE event = 'challenge.answered'")
-        #expect(ends == 250)
-    }
-
     @Test(arguments: StoreKind.all) func phoneRevokedMidwayCannotAnswer(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop", policies: ["number": "0"])

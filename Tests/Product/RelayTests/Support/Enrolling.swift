@@ -125,23 +125,6 @@ extension RelayRig {
             name, policies: ["answers": "certificate"].merging(policies) { $1 }, webhook: webhook)
     }
 
-    /// Returns an activation code from an operator, for a user who has no phone left to approve it.
-    func operatorsCode(for username: String, of website: String) async throws -> String {
-        let (store, operation, now) = (store, relay.operations.new(), time.now())
-        return try await on { _ in
-            guard let found = try await store.run(Activations.subject(username, of: website)) else {
-                throw RigFailure("there is no \(username) at \(website)")
-            }
-            let code = ActivationCode(OperationSecret(drawnFrom: SystemRandomness()))
-            let new = NewActivation(code, for: found.user, approval: .operator, at: now)
-            let activated = try await store.run(Activations.byOperator(new, as: operation))
-            guard activated?.expiresAt == now + NewActivation.lifetime else {
-                throw RigFailure("the operator got no code")
-            }
-            return code.text
-        }
-    }
-
     /// Changes a phone, as `twoefay device` does. Returns false if there is nothing to change, or if its state does
     /// not permit it.
     func byOperator(_ state: DeviceState, _ device: DeviceID) async throws -> Bool {

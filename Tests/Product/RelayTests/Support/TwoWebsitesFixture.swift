@@ -115,16 +115,6 @@ struct TwoWebsitesFixture {
 }
 
 extension RelayRig {
-    /// Binds another phone of a user, with an operator's activation code.
-    func further(of username: String, _ user: UserToken, at website: Website) async throws -> BoundPhone {
-        let code = try await operatorsCode(for: username, of: website.name)
-        let phone = try TestPhone(pushToken: "push-\(username)-\(code)")
-        let binding = try await bind(phone, user: user, code: code, website: website.name)
-        guard case .bound(let bound) = binding else { throw RigFailure("a further phone has to wait") }
-        let key = phone.key.publicKey.spkiThumbprint
-        return (phone, try await on { relay in try await relay.device(bound.device, key: key, isCertified: true) })
-    }
-
     /// Returns a login that is the same operation at each call.
     func oneLogin(of user: UserToken, by website: Website) -> @Sendable (Relay) async throws -> OpenedChallenge {
         let operation = relay.operations.new()
