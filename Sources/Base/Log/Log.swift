@@ -99,7 +99,8 @@ public final class Log: Sendable {
         line.add("time", .text(time.now().rfc3339))
         line.add("level", .text(level.rawValue))
         line.add("event", .text(event.description))
-        for (key, value) in context.merging(fields()).all { line.add(key.rawValue, value) }
+        let all = context.merging(fields()).during(LoggedRequest.current).all
+        for (key, value) in all { line.add(key.rawValue, value) }
         sink.write(line.finish(), level)
     }
 }

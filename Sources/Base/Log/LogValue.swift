@@ -57,4 +57,12 @@ public struct LogFields: Sendable, ExpressibleByDictionaryLiteral {
         for (key, value) in other.all { merged.set(key, value) }
         return merged
     }
+
+    /// Names the request at the end, unless the fields name one.
+    func during(_ request: String?) -> LogFields {
+        guard let request, !all.contains(where: { $0.key == .request }) else { return self }
+        var fields = self
+        fields.set(.request, .text(request))
+        return fields
+    }
 }

@@ -113,12 +113,14 @@ public final class API: Handler {
                 },
                 work: { [turns] in
                     defer { use.end(subject) }
-                    guard case .website(let key) = subject else { return await inbound.outcome() }
-                    await turns.begin(key)
-                    defer { turns.end(key) }
-                    // The caller got an answer at the deadline already.
-                    guard !access.isLate else { return .response(inbound.refusal(.unavailable)) }
-                    return await inbound.outcome()
+                    return await LoggedRequest.run(access.id) {
+                        guard case .website(let key) = subject else { return await inbound.outcome() }
+                        await turns.begin(key)
+                        defer { turns.end(key) }
+                        // The caller got an answer at the deadline already.
+                        guard !access.isLate else { return .response(inbound.refusal(.unavailable)) }
+                        return await inbound.outcome()
+                    }
                 })
         }
     }

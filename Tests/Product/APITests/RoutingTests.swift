@@ -117,7 +117,9 @@ struct RoutingTests {
         let trouble = Mutex<String?>(nil)
         let rig = try await APIRig(dependencies: [Dependency("store") { trouble.withLock { $0 } }])
         func lines() -> [String] {
-            rig.relay.sink.drain().map { line in line.split(separator: " ").dropFirst().joined(separator: " ") }
+            rig.relay.sink.drain().map { line in
+                line.split(separator: " ").dropFirst().filter { !$0.hasPrefix("request=") }.joined(separator: " ")
+            }
         }
         func check() async -> [Int] {
             var statuses: [Int] = []

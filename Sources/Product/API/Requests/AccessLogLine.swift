@@ -43,7 +43,7 @@ final class AccessLogLine: Sendable {
 
     func held() {
         state.withLock { $0.isHeld = true }
-        log.debug("request.held", [.request: id, .route: route])
+        log.debug("request.held", [.route: route])
     }
 
     /// Whether the deadline has passed, so that the caller has got its answer already.

@@ -1,6 +1,7 @@
 import Domain
 import HTTP
 import JSON
+import Log
 import Relay
 
 /// A request with its route and form: it looks up the caller, reads the body, runs the verb and
@@ -170,23 +171,30 @@ struct RequestContext: Sendable {
         case .hold(let ticket, let duration, let finish):
             return .held(
                 Hold(duration: duration, owner: held.website?.name ?? "", wait: ticket) {
-                    // A caller that was revoked meanwhile gets no result.
-                    let caller: Caller
-                    switch await self.caller(held.claim(after: claim)) {
-                    case .failure(let refusal):
-                        return .response(await end(answer(Problem(refusal)), operation, repeated))
-                    case .success(let found): caller = found
-                    }
-                    return await tenant(caller).run {
-                        let verdict: VerbOutcome
-                        do throws(Refusal) {
-                            verdict = try await finish()
-                        } catch {
-                            verdict = .answer(answer(Problem(error)))
-                        }
-                        return await come(to: verdict, caller, operation, repeated, place)
-                    }
+                    await LoggedRequest.run(access.id) { await complete(finish, held, operation, repeated, place) }
                 })
+        }
+    }
+
+    /// Completes a held request when its event has come or its time is over.
+    private func complete(
+        _ finish: () async throws(Refusal) -> VerbOutcome, _ held: Caller, _ operation: Operation,
+        _ repeated: IdempotentRequest?, _ place: HeldRequestSlot?
+    ) async -> Outcome {
+        // A caller that was revoked meanwhile gets no result.
+        let caller: Caller
+        switch await self.caller(held.claim(after: claim)) {
+        case .failure(let refusal): return .response(await end(answer(Problem(refusal)), operation, repeated))
+        case .success(let found): caller = found
+        }
+        return await tenant(caller).run {
+            let verdict: VerbOutcome
+            do throws(Refusal) {
+                verdict = try await finish()
+            } catch {
+                verdict = .answer(answer(Problem(error)))
+            }
+            return await come(to: verdict, caller, operation, repeated, place)
         }
     }
 

@@ -43,7 +43,8 @@ extension Relay {
     /// an endpoint.
     func scheduleWebhooks() {
         if webhooks.hasEndpoints, webhooks.beginRound() {
-            spawn { await Tenant.relay.run { await self.runWebhookRound() } }
+            // The round is for all websites, not for the request that starts it.
+            spawn { await LoggedRequest.run(nil) { await Tenant.relay.run { await self.runWebhookRound() } } }
         }
     }
 

@@ -2,6 +2,7 @@ import API
 import APNs
 import Bytes
 import Crypto
+import Domain
 import EventLoop
 import HTTP
 import HTTP1
@@ -129,7 +130,12 @@ public final class Daemon: Sendable {
             components.relay, components.certificates, components.directories, on: components.group.loops[0])
         // Connects to the push service now, so that the first login does not wait for it.
         for loop in group.loops { loop.post { [push] in push?.connectEagerly() } }
-        log.notice("daemon.started", [.address: "\(settings.listen.host):\(port)", .count: group.loops.count])
+        log.notice(
+            "daemon.started",
+            [
+                .address: "\(settings.listen.host):\(port)", .count: group.loops.count, .relay: relay.id.text,
+                .host: HostName.current, .version: Program.version,
+            ])
     }
 
     /// Opens the sockets for all loops. Clients that connect wait until the servers start.
