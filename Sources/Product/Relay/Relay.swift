@@ -99,7 +99,8 @@ public final class Relay: Sendable {
     /// do not delay a person who lost a phone.
     let revocationThrottle = SenderThrottle()
     let running = RunningOperations()
-    let refusals = RefusalBudget()
+    let refusals = RefusalBudget<DeviceID>()
+    let attestationRefusals = RefusalBudget<UserID>()
     let inFlight = InFlightEntries()
     let unsettled = Unsettled<SettledPush>()
     let unsettledMessages = Unsettled<SettledMessage>()

@@ -133,10 +133,11 @@ extension Relay {
     /// not used up, so the phone can send a better attestation while the code is valid. The refusal
     /// names the fault, because only who has the code gets as far as here.
     ///
+    /// - Parameter activation: the digest of the activation code.
     /// - Returns: the attestation to be stored; nil if attestations do not count.
     func attest(
         _ attestation: JSONValue?, of device: NewDevice, key: P256PublicKey, token: UserToken, code: String,
-        at website: Website, as binding: Operation
+        activation: [UInt8], at website: Website
     ) async throws(Refusal) -> AttestationRow? {
         let subject = AttestationSubject(
             audience: SignedDecision.audience(origin: settings.origin, website: website.name), user: token.text,
@@ -155,11 +156,7 @@ extension Relay {
             log.notice("attestation.refused", names)
             let refused = NotAttested(
                 fault: fault, website: website.id, user: device.user, device: device.id, at: device.at)
-            let operation = operations.fixed("not attested", binding.id.bytes + Array(fault.rawValue.utf8))
-            // The phone is refused even if this write fails.
-            _ = try? await withStore("attestation") { () async throws(StoreFailure) in
-                try await store.recordNotAttested(refused, as: operation)
-            }
+            await record(refused, of: activation)
             throw .notAttested(fault)
         }
         metrics.attested(AttestationOutcomeLabel(verdict))
@@ -170,6 +167,18 @@ extension Relay {
             facts: outcome.device.map { JSONWriter.text(.object($0.json)) },
             statement: statement.map { JSONWriter.text(.object($0.json)) }, activationCode: code,
             appKey: outcome.device?.appAttest?.key.x963, counter: 0, judgedAt: device.at, binding: nil)
+    }
+
+    /// Records a phone that was not bound. The audit has one row for each fault and activation,
+    /// whichever key the phone makes for its next attempt. The writes for one user in one minute
+    /// are limited.
+    private func record(_ refused: NotAttested, of activation: [UInt8]) async {
+        let operation = operations.fixed("not attested", activation + Array(refused.fault.rawValue.utf8))
+        guard attestationRefusals.spend(operation.id, of: refused.user, at: time.instant()) else { return }
+        // The phone is refused even if this write fails.
+        _ = try? await withStore("attestation") { () async throws(StoreFailure) in
+            try await store.recordNotAttested(refused, as: operation)
+        }
     }
 
     /// The attestations of a user's phones, by phone. The list is empty if attestations do not

@@ -187,7 +187,7 @@ extension Relay {
     ) async throws(Refusal) {
         let attestation = try await attest(
             candidate.attestation, of: candidate.device, key: candidate.key, token: candidate.token,
-            code: candidate.activationCode, at: candidate.website, as: candidate.binding)
+            code: candidate.activationCode, activation: candidate.digest, at: candidate.website)
         var device = candidate.stored(attestation, waitingFor: approval)
         device.replacesOthers = code.approval == .recovery
         let slots = candidate.website.policy.devices

@@ -2,16 +2,16 @@ import Domain
 import Synchronization
 import World
 
-/// Limits how many refused decisions are written to the audit. Each one is a script in the same
-/// queue as all logins, and a phone can send any number of them. The log and the metrics have all
-/// of them.
-final class RefusalBudget: Sendable {
-    /// The limits for one phone in one minute: different refusals, and repetitions of them.
-    static let different = 30
-    static let repeated = 20
-    static let minute = Duration.seconds(60)
-    /// The limit on phones in one minute, more than misbehave at the same time.
-    static let phones = 10_000
+/// Limits how many refusals of phones are written to the audit. Each one is a script in the same
+/// queue as all logins, and a phone can cause any number of them. The log and the metrics have all
+/// of them. The limits are for each source: a phone or, before it is bound, its user.
+final class RefusalBudget<Source: Hashable & Sendable>: Sendable {
+    /// The limits for one source in one minute: different refusals, and repetitions of them.
+    static var different: Int { 30 }
+    static var repeated: Int { 20 }
+    static var minute: Duration { .seconds(60) }
+    /// The limit on sources in one minute, more than misbehave at the same time.
+    static var sources: Int { 10_000 }
 
     private struct Spent {
         var seen: Set<OperationID> = []
@@ -20,18 +20,18 @@ final class RefusalBudget: Sendable {
 
     private struct Window {
         var since: Instant?
-        var spent: [DeviceID: Spent] = [:]
+        var spent: [Source: Spent] = [:]
     }
 
     private let window = Mutex(Window())
 
     /// Whether this refusal may be written.
-    func spend(_ operation: OperationID, of phone: DeviceID, at now: Instant) -> Bool {
+    func spend(_ operation: OperationID, of source: Source, at now: Instant) -> Bool {
         window.withLock { window in
             if window.since.map({ now - $0 >= Self.minute }) != false { window = Window(since: now) }
-            guard window.spent[phone] != nil || window.spent.count < Self.phones else { return false }
-            var spent = window.spent[phone] ?? Spent()
-            defer { window.spent[phone] = spent }
+            guard window.spent[source] != nil || window.spent.count < Self.sources else { return false }
+            var spent = window.spent[source] ?? Spent()
+            defer { window.spent[source] = spent }
             if spent.seen.contains(operation) {
                 guard spent.repeated < Self.repeated else { return false }
                 spent.repeated += 1
