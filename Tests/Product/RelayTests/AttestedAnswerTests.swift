@@ -3,6 +3,7 @@ import Bytes
 import Crypto
 import Domain
 import JSON
+import Log
 import Relay
 import SimulatedAttestation
 import Storage
@@ -207,6 +208,38 @@ import World
         _ = try await shop.ada.login()
         #expect(try await shop.demands(on: bound)?["unmet"] == ["attestation"])
         #expect(try await shop.answer(by: bound) == .failure(.postureUnmet([.attestation])))
+        let lines = shop.rig.sink.drain().filter { $0.contains("event=posture.refused") }
+        #expect(lines.count == 1 && lines[0].contains("reason=attestation") && lines[0].contains("error=revoked"))
+    }
+
+    /// The website sees the revocation wherever it sees the phone.
+    @Test(arguments: StoreKind.all) func laterRevocationIsShown(kind: StoreKind) async throws {
+        let shop = try await AttestedShop(
+            kind, ["attestation-ios": "recorded", "attestation-android": "recorded", "devices": "9"])
+        let bound = try await shop.bound(.android)
+        let iPhone = try await shop.bound(.ios, code: try await shop.ada.furtherCode())
+        try shop.trust(revoked: ["abc"])
+        let shown = try await shop.rig.on { relay in
+            try await relay.attestations(of: bound.credential.user, at: shop.website)
+        }
+        #expect(shown[bound.credential.id]?.verdict == .flawed && shown[bound.credential.id]?.faults == ["revoked"])
+        // App Attest has no list.
+        #expect(shown[iPhone.credential.id]?.verdict == .valid)
+        let one = try await shop.rig.on { relay in
+            try await relay.attestation(of: bound.credential.id, at: shop.website)
+        }
+        #expect(one?.json["verdict"] == "flawed" && one?.json["faults"] == ["revoked"])
+        let asked = try await shop.ada.login()
+        #expect(try await shop.answer(by: bound, asked.challenge) == .success(.success))
+        let json = try await shop.ada.reported(asked.challenge).json()["attestation"]?.object
+        #expect(json?["verdict"] == "flawed" && json?["faults"] == ["revoked"])
+        // The row is as it was: the key may leave the list again.
+        try shop.trust()
+        let again = try await shop.rig.on { relay in
+            try await relay.attestation(of: bound.credential.id, at: shop.website)
+        }
+        #expect(again?.verdict == .valid && again?.faults == [])
+        #expect(try await shop.rig.notGenuine() == [])
     }
 
     /// The person reset the screen lock, so the phone's key is gone: the phone cannot sign any

@@ -20,12 +20,13 @@ public protocol AttestationStore: Sendable {
     func recordNotAttested(_ refused: NotAttested, as operation: Operation) async throws(StoreFailure)
 }
 
-/// The attestation of a phone as it is stored, with the relay's verdict at the enrolment.
+/// The attestation of a phone as it is stored, with the relay's verdict at the enrolment. The relay
+/// adds the fault `revoked` when it reads the row (`asOfNow`).
 public struct AttestationRow: Sendable, Equatable {
     public let device: DeviceID
-    public let verdict: AttestationVerdict
+    public private(set) var verdict: AttestationVerdict
     /// The faults, as `AttestationFault` names them.
-    public let faults: [String]
+    public private(set) var faults: [String]
     /// The attested facts, as JSON; nil if the attestation is not genuine.
     public let facts: String?
     /// The attestation as the phone sent it, as JSON; nil if it is not genuine.
@@ -70,6 +71,17 @@ public struct AttestationRow: Sendable, Equatable {
     var sent: AttestationStatement? {
         guard let statement, let json = try? JSONReader.read(Array(statement.utf8)) else { return nil }
         return try? AttestationStatement(json: json)
+    }
+
+    /// Returns the attestation with the verdict that it has now: a certificate of it may have been
+    /// revoked since the enrolment.
+    func asOfNow(_ verifier: AttestationVerifier) -> AttestationRow {
+        guard let sent, verifier.isRevoked(sent) else { return self }
+        var row = self
+        row.verdict = .flawed
+        let fault = AttestationFault.revoked.rawValue
+        if !row.faults.contains(fault) { row.faults.append(fault) }
+        return row
     }
 
     /// The relay's verdict, and everything that a website needs to verify the attestation itself.
@@ -192,7 +204,8 @@ extension Relay {
                 try await store.attestations(of: user)
             }
         }
-        return Dictionary(rows.map { ($0.device, $0) }) { first, _ in first }
+        let verifier = attestations
+        return Dictionary(rows.map { ($0.device, $0.asOfNow(verifier)) }) { first, _ in first }
     }
 
     /// The attestation of one phone; nil if there is none, or if attestations do not count.
@@ -219,9 +232,10 @@ extension Relay {
         }
     }
 
+    /// The attestation of a phone, with its present verdict; nil if none was recorded.
     func attestation(of device: DeviceID) async throws(Refusal) -> AttestationRow? {
         try await withStore("attestation") { () async throws(StoreFailure) in
             try await store.attestation(of: device)
-        }
+        }?.asOfNow(attestations)
     }
 }

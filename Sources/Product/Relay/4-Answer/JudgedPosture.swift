@@ -61,8 +61,8 @@ public struct AttestedAnswer: Sendable, Equatable {
 ///   the policy of the challenge. A phone that fails a demand is refused, and nothing changes: its
 ///   person may meet the demand and approve again, or use another factor.
 /// - The end of the challenge repeats what was read: the phone has the same attestation, and its
-///   counter is the same. The counter of the assertion is stored in the same script, so that two
-///   copies of a key cannot both go on.
+///   counter is the same. The counter of the assertion is stored in the same script, so that no
+///   assertion counts twice.
 ///
 /// Tests: `RelayTests/AttestedAnswerTests.swift`, `PhonePostureTests.swift`.
 extension Relay {
@@ -90,6 +90,14 @@ extension Relay {
         let complete = policy.posture.isEmpty ? reported : try await completed(reported, by: phone)
         let unmet = demands.unmet(reported: complete, asserted: next == nil ? nil : reported ?? ReportedPosture())
         guard unmet.isEmpty else {
+            let faults = stored?.faults.joined(separator: ",")
+            log.notice(
+                "posture.refused",
+                [
+                    .reason: unmet.map(\.rawValue).joined(separator: ","), .outcome: stored?.verdict.rawValue,
+                    .error: faults?.isEmpty == true ? nil : faults, .website: phone.website.name,
+                    .user: phone.user.text, .device: phone.id.text, .challenge: row.id.text,
+                ])
             throw await refused(.posture, row.id, by: phone, as: .postureUnmet(unmet))
         }
         var facts = JSONObject()
@@ -113,13 +121,11 @@ extension Relay {
 
     /// Returns the demands on a phone with this attestation.
     private func demands(of policy: Policy, on phone: PhoneCredential, _ stored: AttestationRow?) -> PhoneDemands {
-        let isRevoked = stored?.sent.map { attestations.isRevoked($0) } ?? false
-        return PhoneDemands(
-            of: policy, attested: stored?.attested, isValid: stored?.verdict == .valid && !isRevoked,
-            platform: phone.platform)
+        PhoneDemands(
+            of: policy, attested: stored?.attested, isValid: stored?.verdict == .valid, platform: phone.platform)
     }
 
-    /// Returns the counter of a right assertion over the signed decision.
+    /// Returns the counter of a valid assertion over the signed decision.
     private static func verify(
         _ assertion: String, over receipt: String, by stored: AttestationRow, _ demands: PhoneDemands
     ) throws(AttestationFault) -> UInt32 {
