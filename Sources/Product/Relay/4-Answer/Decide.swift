@@ -42,7 +42,7 @@ public struct PhoneAnswer: Sendable, Equatable {
 /// a failure in the same script.
 ///
 /// Failures: something changes between the read and the write. `whyNotEnded` then reads again and
-/// names the reason. A report of fraud that comes too late still freezes the user
+/// names the reason. If it is the phone's attestation, the answer is judged again. A report of fraud that comes too late still freezes the user
 /// (`LateFraud.swift`).
 ///
 /// Tests: `RelayTests/DecisionTests.swift`, `RefusedDecisionTests.swift`,
@@ -156,9 +156,22 @@ extension Relay {
         }
     }
 
+    /// Another approval of the phone may store its counter between the read and the write. Then the
+    /// answer is judged once more, by the new counter.
     private func decide(
         _ row: ChallengeRow, _ content: Content, _ policy: Policy, by phone: PhoneCredential
     ) async throws(Refusal) -> ChallengeLife.Result {
+        for _ in 0..<2 {
+            if let result = try await decided(row, content, policy, by: phone) { return result }
+        }
+        let unmet: PhoneDemands.Demand = content.assertion == nil ? .attestation : .assertion
+        throw await refused(.posture, row.id, by: phone, as: .postureUnmet([unmet]))
+    }
+
+    /// Returns the result; nil if only the phone's attestation has changed since it was judged.
+    private func decided(
+        _ row: ChallengeRow, _ content: Content, _ policy: Policy, by phone: PhoneCredential
+    ) async throws(Refusal) -> ChallengeLife.Result? {
         let now = time.now()
         let approves = content.decision == .approve
         // A denial or a report of fraud is always accepted. The following checks are for approvals.
@@ -203,8 +216,9 @@ extension Relay {
             receipt: content.receipt, uv: content.uv, guesses: matches ? nil : policy.guesses,
             place: place, posture: posture, event: "challenge.answered", at: now)
         closing.isApproval = row.approves != nil
-        guard try await end(closing, as: operations.new()) else { throw try await whyNotEnded(row, content, by: phone) }
-        return life.result
+        if try await end(closing, as: operations.new()) { return life.result }
+        guard let refusal = try await whyNotEnded(row, content, posture?.relied, by: phone) else { return nil }
+        throw refusal
     }
 
     /// Compares the place of the phone with that of the login; nil if the policy ignores it.
@@ -227,10 +241,11 @@ extension Relay {
         return Secret.matches(Array((number ?? "").utf8), Array(right.utf8))
     }
 
-    /// The reason why the end was not written: something changed between the read and the write.
+    /// The reason why the end was not written: something changed between the read and the write. It is
+    /// nil if only the attestation can have changed, on which the approval relied.
     private func whyNotEnded(
-        _ row: ChallengeRow, _ content: Content, by phone: PhoneCredential
-    ) async throws(Refusal) -> Refusal {
+        _ row: ChallengeRow, _ content: Content, _ relied: JudgedPosture.Relied?, by phone: PhoneCredential
+    ) async throws(Refusal) -> Refusal? {
         let found = try await withStore("answer") { () async throws(StoreFailure) in
             try await store.challenge(row.id, of: row.user)
         }
@@ -246,6 +261,7 @@ extension Relay {
         guard let standing, standing.device == .active, standing.user == .active else {
             return await refused(.revoked, row.id, by: phone, as: .unauthenticated)
         }
+        if relied != nil, standing.failures == phone.failures { return nil }
         // Another wrong number of this phone came in between, or its failures were reset. The phone
         // may send the same answer again.
         let wait = FailureDelay.wait(after: standing.failures, lastAt: standing.failedAt, at: time.now())
