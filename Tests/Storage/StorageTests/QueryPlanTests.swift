@@ -12,7 +12,7 @@ import Testing
     /// handful of rows, and may be scanned.
     private static let growing = [
         "user", "activation", "device", "factor", "sent_code", "challenge", "step", "outbox", "audit", "idempotency",
-        "notice", "certificate", "recovery", "device_report",
+        "notice", "certificate", "recovery", "device_report", "attestation",
     ]
 
     /// Parts of statements that may scan a table, each with the reason.

@@ -117,13 +117,14 @@ extension AttestationRows {
         EXISTS (SELECT 1 FROM device d WHERE d.id = :device AND d.operation = :operation) AND NOT \(Guards.audited)
         """
 
-    /// Deletes the attestations of phones that were deleted.
+    /// Deletes the attestations of phones that were deleted or unbound. Their certificates are no
+    /// longer needed: an unbound key stays unbound.
     static func dropOrphans(of user: UserID) -> BoundStatement { dropWithoutPhone(user: .id(user)) }
 
     private static let dropWithoutPhone = Statement(
         """
         DELETE FROM attestation WHERE user_id = :user
-        AND NOT EXISTS (SELECT 1 FROM device d WHERE d.id = attestation.device_id)
+        AND NOT EXISTS (SELECT 1 FROM device d WHERE d.id = attestation.device_id AND d.state <> 'revoked')
         """)
 }
 
