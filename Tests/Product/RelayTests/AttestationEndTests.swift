@@ -2,11 +2,12 @@ import Attestation
 import Domain
 import JSON
 import Relay
+import Storage
 import TestSupport
 import Testing
 import World
 
-/// The end of a stored attestation, with its phone.
+/// The end of a stored attestation: with its phone, or by a later binding.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct AttestationEndTests {
     private static let recorded = ["attestation-ios": "recorded", "attestation-android": "recorded", "devices": "9"]
 
@@ -57,5 +58,56 @@ import World
         #expect(try attested(fixture.rig) == 1)
         let kept = "SELECT lower(hex(device_id)) AS value FROM attestation"
         #expect(try fixture.rig.text(kept) == after.id.text)
+    }
+
+    /// Somebody restores the attestation of an earlier binding. Its MAC is right, and the audit has
+    /// the later binding.
+    @Test(arguments: StoreKind.all) func restoredAttestationIsOutdated(kind: StoreKind) async throws {
+        let shop = try await AttestedShop(kind, Self.recorded)
+        let bound = try await shop.bound(.android)
+        let device = bound.credential.id.text
+        let (mine, kept) = ("device_id = x'\(device)'", String(repeating: "ee", count: 16))
+        let columns = "verdict, faults, facts, statement, activation_code, app_key, counter, judged_at, operation, mac"
+        // The attacker keeps a copy under another id.
+        try shop.rig.forge(
+            """
+            INSERT INTO attestation (device_id, user_id, \(columns))
+            SELECT x'\(kept)', x'\(kept)', \(columns) FROM attestation WHERE \(mine)
+            """)
+        let user = try shop.rig.text("SELECT lower(hex(user_id)) AS value FROM attestation WHERE \(mine)")
+        shop.rig.time.advance(by: .seconds(1))
+        _ = try await shop.bound(nil, code: try await shop.ada.furtherCode(), nil, bound.phone)
+        #expect(try await shop.stored(bound)?.verdict == .missing)
+        let store = shop.rig.store
+        let none = try await shop.rig.on { _ in try await store.run(OutdatedRow.all) }
+        #expect(none.filter { $0.key == bound.credential.id.bytes }.isEmpty)
+
+        try shop.rig.forge("DELETE FROM attestation WHERE \(mine)")
+        try shop.rig.forge(
+            "UPDATE attestation SET \(mine), user_id = x'\(user)' WHERE device_id = x'\(kept)'")
+        #expect(try await shop.stored(bound)?.verdict == .valid)
+        let found = try await shop.rig.on { _ in try await store.run(OutdatedRow.all) }
+        #expect(found.map(\.table) == ["attestation"])
+        #expect(found.first?.key == bound.credential.id.bytes && found.first?.event == "device.bound")
+    }
+
+    /// The approval of a waiting phone is another event than the binding that stored the
+    /// attestation.
+    @Test(arguments: StoreKind.all) func attestationOfAnApprovedPhoneIsNotOutdated(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let ada = try await Person.registered("ada", at: try await rig.shop("shop", Self.recorded), rig)
+        let code = try await ada.furtherCode()
+        let first = try await ada.bound(try TestPhone(pushToken: "first"), ada.code)
+        rig.time.advance(by: .seconds(1))
+        let second = try TestPhone(pushToken: "second")
+        let number = try #require(await ada.bind(second, code).number)
+        await rig.settled()
+        rig.time.advance(by: .seconds(1))
+        #expect(try await ada.decide(try ada.lastAsked(), .approve, number, by: first) == .success)
+        #expect(await ada.bind(second, code).bound != nil)
+        #expect(try attested(rig) == 2)
+        let store = rig.store
+        let found = try await rig.on { _ in try await store.run(OutdatedRow.all) }
+        #expect(found.filter { $0.table == "attestation" }.isEmpty)
     }
 }

@@ -41,20 +41,33 @@ public struct OutdatedRow: Sendable {
             ]),
         search("device", "device_id", ["device.bound", "device.suspended", "device.resumed", "device.unbound"]),
         search("challenge", "challenge_id", ["challenge.answered", "challenge.ended"]),
+        // A binding that stored an attestation has its verdict as the outcome. The end of a wait for
+        // approval is `device.bound`, too, and has none.
+        search(
+            "attestation", key: "device_id", "device_id", ["device.bound", "device.waiting"], haveOutcome: true),
     ]
 
+    /// Searches for the rows whose operation is older than the newest of these events.
+    ///
+    /// - Parameters:
+    ///   - key: the primary key of the table.
+    ///   - column: the column of the audit that has the key.
+    ///   - haveOutcome: whether only events with an outcome count.
     private static func search(
-        _ table: String, _ column: String, _ events: [String]
+        _ table: String, key: String = "id", _ column: String, _ events: [String], haveOutcome: Bool = false
     ) -> (table: String, statement: Statement) {
         let list = events.map { "'\($0)'" }.joined(separator: ", ")
+        func counts(_ audit: String) -> String {
+            "\(audit).event IN (\(list))" + (haveOutcome ? " AND \(audit).outcome IS NOT NULL" : "")
+        }
         let statement = Statement(
             """
-            SELECT r.id, written.at AS written_at, last.event, last.at AS changed_at FROM \(table) r
+            SELECT r.\(key) AS id, written.at AS written_at, last.event, last.at AS changed_at FROM \(table) r
             JOIN audit written ON written.operation = r.operation
-            JOIN (SELECT \(column) AS id, max(at) AS at FROM audit WHERE event IN (\(list)) GROUP BY \(column)) newest
-            ON newest.id = r.id AND newest.at > written.at
-            JOIN audit last ON last.\(column) = r.id AND last.at = newest.at AND last.event IN (\(list))
-            ORDER BY r.id
+            JOIN (SELECT e.\(column) AS id, max(e.at) AS at FROM audit e WHERE \(counts("e")) GROUP BY e.\(column)) newest
+            ON newest.id = r.\(key) AND newest.at > written.at
+            JOIN audit last ON last.\(column) = r.\(key) AND last.at = newest.at AND \(counts("last"))
+            ORDER BY r.\(key)
             """)
         return (table, statement)
     }
