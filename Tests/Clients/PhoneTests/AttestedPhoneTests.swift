@@ -22,8 +22,10 @@ import World
         let token: String
         let uri: String
 
+        static let emptyList = #"{"entries":{}}"#
+
         /// Starts a relay that trusts a simulated root and has a fresh revocation list.
-        init(_ kind: StoreKind, _ policies: String...) async throws {
+        init(_ kind: StoreKind, list: String = Self.emptyList, _ policies: String...) async throws {
             let directory = try TemporaryDirectory()
             self.directory = directory
             root = try SimulatedRoot(at: SystemTime().now())
@@ -195,5 +197,32 @@ import World
         let refused = try await scene.approve(challenge)
         #expect(refused.status == 1 && refused.errors.contains("bound again"), "\(refused)")
         #expect(refused.output.contains("attestation: this phone must be bound again"), "\(refused.output)")
+    }
+
+    /// A list that was cut off stops neither the start nor a reload. A phone whose key was on the
+    /// former list does not come back.
+    @Test func brokenListStopsNeitherStartNorReload() async throws {
+        let scene = try await Scene(
+            .file, list: "{", "--attestation-ios", "recorded", "--attestation-android", "required")
+        #expect(try await scene.relay.logged("event=attestation.list").contains("level=warning"))
+        let broken = try await scene.shop.curl("GET", "/ready")
+        #expect(broken["status"] == "ready" && broken["dependencies"]?.object?["attestation"] == "missing", "\(broken)")
+        let refused = try await scene.attesting("android")
+        #expect(refused.status == 1 && refused.errors.contains("not_attested"), "\(refused)")
+        try TextFile.write(Scene.emptyList, to: scene.directory("list.json"))
+        scene.relay.signal(SIGHUP)
+        try await scene.relay.logged("event=daemon.reloaded")
+        #expect(try await scene.attesting("android").status == 0)
+        let whole = try await scene.shop.curl("GET", "/ready")
+        #expect(whole["dependencies"]?.object?["attestation"] == "ok", "\(whole)")
+
+        try TextFile.write(#"{"entries":{"abc":{"status":"REVOKED"}}}"#, to: scene.directory("list.json"))
+        scene.relay.signal(SIGHUP)
+        try await scene.relay.logged("event=daemon.reloaded", number: 2)
+        try TextFile.write("{", to: scene.directory("list.json"))
+        scene.relay.signal(SIGHUP)
+        try await scene.relay.logged("event=daemon.reloaded", number: 3)
+        let answer = try await scene.approve(try await scene.login())
+        #expect(answer.status == 1 && answer.errors.contains("bound again"), "\(answer)")
     }
 }

@@ -2,18 +2,29 @@ import Attestation
 import Crypto
 import World
 
+/// The judge of the phones' attestations, with its roots and its revocation list.
+public struct AttestationFiles: Sendable {
+    public internal(set) var verifier: AttestationVerifier
+    /// The reason why the revocation list cannot be read; nil if it was read, or if none is set.
+    ///
+    /// It is no problem of the files as a whole: a relay that does not start, or keeps an expired
+    /// certificate, would lock out everybody.
+    public let problem: String?
+}
+
 extension LoadedFilesReader {
     /// Reads the further roots and the revocation list.
-    mutating func attestations() -> AttestationVerifier? {
+    mutating func attestations() -> AttestationFiles? {
         let wanted = settings.attestations
         let (apple, android) = (roots(wanted.appleRoots), roots(wanted.androidRoots))
-        let list = wanted.revocations.flatMap { revocations($0) }
+        let (list, problem) = wanted.revocations.map { revocations($0) } ?? (nil, nil)
         do throws(CryptoFailure) {
-            return AttestationVerifier(
+            let verifier = AttestationVerifier(
                 roots: try AttestationRoots.pinned(furtherApple: apple, furtherAndroid: android),
                 appleApps: wanted.appleApps?.all ?? [], androidApps: wanted.androidApps?.all ?? [],
                 revocationList: list, maxListAge: .seconds(86_400 * Int64(wanted.revocationDays)),
                 acceptsDevelopment: wanted.development == .accepted)
+            return AttestationFiles(verifier: verifier, problem: problem)
         } catch {
             problems.append("the roots of attestations cannot be read: \(error.description)")
             return nil
@@ -37,19 +48,27 @@ extension LoadedFilesReader {
         }
     }
 
-    private mutating func revocations(_ file: FileName) -> RevocationList? {
+    private func revocations(_ file: FileName) -> (list: RevocationList?, problem: String?) {
         let path = settings.path(of: file)
         do throws(Files.Problem) {
             let bytes = try Files.read(path, atMost: 64 << 20)
             let fetchedAt = try Files.modified(path)
             do throws(RevocationList.Fault) {
-                return try RevocationList(json: bytes, fetchedAt: fetchedAt)
+                return (try RevocationList(json: bytes, fetchedAt: fetchedAt), nil)
             } catch {
-                problems.append("\(path): is not Google's revocation list: \(error.description)")
+                return (nil, "\(path): is not Google's revocation list: \(error.description)")
             }
         } catch {
-            problems.append(error.text)
+            return (nil, error.text)
         }
-        return nil
+    }
+}
+
+extension AttestationVerifier {
+    /// Returns this judge with another revocation list.
+    func with(_ list: RevocationList) -> AttestationVerifier {
+        AttestationVerifier(
+            roots: roots, appleApps: appleApps, androidApps: androidApps, revocationList: list, maxListAge: maxListAge,
+            acceptsDevelopment: acceptsDevelopment)
     }
 }

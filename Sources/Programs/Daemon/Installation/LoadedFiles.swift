@@ -47,7 +47,7 @@ public struct LoadedFiles: Sendable {
     /// The geolocation database; nil if none is set.
     public let geolocation: PlaceFinder?
     /// The judge of the phones' attestations, with its roots and its revocation list.
-    public let attestations: AttestationVerifier
+    public let attestations: AttestationFiles
     /// The end dates of all certificates and revocation lists above.
     public let certificates: [CertificateExpiry]
 

@@ -75,7 +75,9 @@ public enum DaemonProgram {
                 "twoefay-keys at \(service.path) holds the master key and the key of the phones' authority.")
         }
         lines.append(hardening.line)
-        let warnings = warnings + files.certificates.compactMap { $0.warning(at: now) }
+        let warnings =
+            warnings + [files.attestations.problem].compactMap { $0 }
+            + files.certificates.compactMap { $0.warning(at: now) }
         lines += warnings.map { "Warning: \($0)" }
         return Report(
             lines.joined(separator: "\n"),

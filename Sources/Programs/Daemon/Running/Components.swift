@@ -75,7 +75,7 @@ final class Components: Sendable {
             "Connections from load balancers refused for a missing or invalid PROXY header."
         ) { proxies.refused }
         geolocation = Geolocation(files.geolocation)
-        attestations = AttestationHealth(files.attestations, time: time, registry)
+        attestations = AttestationHealth(settings, files.attestations, time: time, log: log, registry)
         operationsKey = files.keys.relay.operations
         certificates = Certificates(files.certificates, time: time, log: log, registry)
         catalog = CurrentCatalog(files.wording)
@@ -117,7 +117,7 @@ final class Components: Sendable {
                 store: store, push: PushServices(apns: push, web: webPush), couriers: first.ways,
                 webhooks: webhookCourier.courier, phones: issuer,
                 keys: files.keys.relay, sealer: try files.keys.sealer(), statements: files.statements,
-                attestations: files.attestations, time: time,
+                attestations: files.attestations.verifier, time: time,
                 randomness: randomness, log: log, metrics: RelayMetrics(registry),
                 locate: { [geolocation] ip in geolocation.place(of: ip) },
                 distance: { [geolocation] ip, place in geolocation.distance(of: ip, to: place) },
@@ -145,7 +145,7 @@ final class Components: Sendable {
                 couriers.texts?.fault
             })
         dependencies.append(
-            Dependency("attestation", isAdvisory: true, isNeeded: { [attestations] in attestations.hasList }) {
+            Dependency("attestation", isAdvisory: true, isNeeded: { [attestations] in attestations.isNeeded }) {
                 [attestations] in attestations.fault
             })
         if let keys = files.issuer.dependency { dependencies.append(keys) }

@@ -20,7 +20,8 @@ extension Daemon {
     ///
     /// Invariant: all or nothing. Every step that can fail comes before the first change; replacing
     /// the push credential is the last of them. If any file is wrong, the log gets `daemon.reload`
-    /// and the daemon continues with everything it had.
+    /// and the daemon continues with everything it had. A broken list of revoked attestation keys is
+    /// no such file: the former list stays in use.
     ///
     /// Failure modes: a path outside the Landlock rules cannot be opened, so the reload is refused
     /// before anything is read. A new key of the server's authority is refused, because phones pin
@@ -51,8 +52,7 @@ extension Daemon {
             webhookCourier.replace(materials.webhooks)
             relay.replace(webhookCourier.courier)
             geolocation.replace(materials.geolocation)
-            attestations.replace(materials.attestations)
-            relay.replace(materials.attestations)
+            relay.replace(attestations.replace(now, materials.attestations))
             relay.replace(sealer)
             directories.replace(now, sealer)
             store.use(rows)
