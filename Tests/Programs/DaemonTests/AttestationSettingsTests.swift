@@ -69,6 +69,36 @@ import Testing
         _ = try read("policies:\n  attestation_ios: recorded\n  attestation_android: recorded\n")
     }
 
+    /// With answers: website the website answers, and no phone meets a demand.
+    @Test(arguments: [
+        "attestation_ios: required", "attestation_android: required", "min_os_ios: \"17\"", "min_os_android: \"14\"",
+        "min_app_ios: \"42\"", "min_app_android: \"42\"", "min_patch_level: 202607", "verified_boot: on",
+        "screen_lock: on",
+    ])
+    func demandsNeedPhonesThatApprove(policy: String) throws {
+        let able = """
+            attestation:
+              ios_apps: ABCDE12345.com.example.app
+              android_apps: com.example.app=\(Self.digest)
+              revocations: list.json
+
+            """
+        let key = policy.prefix { $0 != ":" }.split(separator: "_").joined(separator: "-")
+        #expect(
+            problems("\(able)policies:\n  answers: website\n  \(policy)\n")
+                .contains("\(key) has no effect with answers: website"))
+        for answers in ["signed", "certificate"] {
+            _ = try read("\(able)policies:\n  answers: \(answers)\n  \(policy)\n")
+        }
+        let settings = try read("\(able)policies:\n  \(policy)\n")
+        let website = try NewWebsite(name: "shop", policies: [("answers", "website")])
+        #expect(throws: Failure.self) { try website.requireAttestable(settings) }
+    }
+
+    @Test func websiteMayRecordWhatDecidesNothing() throws {
+        _ = try read("policies:\n  answers: website\n  attestation_ios: recorded\n  attestation_android: recorded\n")
+    }
+
     @Test func websiteCannotRequireWhatNoPhoneHas() throws {
         let settings = try read("")
         let website = try NewWebsite(name: "shop", policies: [("attestation-ios", "required")])

@@ -84,7 +84,7 @@ private func everything() throws -> Settings {
     try settings.policy.set("min-os-ios", to: "17.4")
     try settings.policy.set("screen-lock", to: "on")
     settings.metrics = try LocalAddress(settingsText: "[::1]:9464")
-    try settings.policy.set("answers", to: "website")
+    try settings.policy.set("answers", to: "certificate")
     try settings.policy.set("guesses", to: "5")
     try settings.policy.set("lifetime", to: "120")
     try settings.policy.set("number", to: "0")

@@ -1,7 +1,8 @@
 import Domain
 
 extension Settings {
-    /// Refuses the policies of a website if no phone could meet them under these settings.
+    /// Refuses the policies of a website if no phone could meet them under these settings, or if they
+    /// have no effect.
     public func requireAttestable(_ website: WebsitePolicy) throws(Failure) { try requireMeetable(website.policy) }
 
     fileprivate func requireMeetable(_ policy: Policy) throws(Failure) {
@@ -10,13 +11,14 @@ extension Settings {
         } catch {
             throw Failure(
                 .usage, error.message,
-                next: "Set it first (docs/phones/attestation.md), or use the policy recorded. Nothing was changed.")
+                next: "docs/phones/attestation.md says what each policy needs. Nothing was changed.")
         }
     }
 }
 
 extension NewWebsite {
-    /// Refuses the website if no phone could meet its policies under these settings.
+    /// Refuses the website if no phone could meet its policies under these settings, or if they have no
+    /// effect.
     public func requireAttestable(_ settings: Settings) throws(Failure) {
         // The policies were checked one by one; `changed` cannot fail here.
         guard let own = try? settings.policy.changed(by: policy) else { return }

@@ -126,9 +126,15 @@ extension SettingsKeys {
 }
 
 extension Settings {
-    /// Refuses a policy that no phone could meet, because the settings name no app.
+    /// Refuses a policy that no phone could meet, because the settings name no app, and one without
+    /// effect, because no phone approves.
     public func requireAttestable(_ policy: Policy) throws(SettingsFault) {
         let (ios, android) = (policy.attestation.ios, policy.attestation.android)
+        if policy.answers == .website, let key = policy.demands.first {
+            throw SettingsFault(
+                "\(key) has no effect with answers: website, because no phone approves then: use answers: signed, or turn "
+                    + "it off")
+        }
         if ios == .required, attestations.appleApps == nil {
             throw SettingsFault("attestation-ios: required needs the setting attestation.ios_apps")
         }
@@ -137,5 +143,18 @@ extension Settings {
                 "attestation-android: required needs the settings attestation.android_apps and attestation.revocations"
             )
         }
+    }
+}
+
+extension Policy {
+    /// The keys of the demands on phones that approve.
+    fileprivate var demands: [String] {
+        let none = Policy()
+        let keys = [
+            "min-app-android", "min-app-ios", "min-os-android", "min-os-ios", "min-patch-level", "screen-lock",
+            "verified-boot",
+        ]
+        return ["attestation-android", "attestation-ios"].filter { text(of: $0) == "required" }
+            + keys.filter { text(of: $0) != none.text(of: $0) }
     }
 }
