@@ -75,6 +75,27 @@ import Testing
         #expect(try await shop.answer(by: bound, reporting: Self.report("18")) == .success(.success))
     }
 
+    /// A plain answer has no report. The last one of POST /device/status meets the demands.
+    @Test(arguments: StoreKind.all) func plainAnswerIsJudgedByTheLastReport(kind: StoreKind) async throws {
+        let shop = try await AttestedShop(
+            kind,
+            [
+                "answers": "certificate", "min-os-android": "14", "min-app-android": "42", "screen-lock": "on",
+                "verified-boot": "on",
+            ])
+        let bound = try await shop.bound(nil, says: .android)
+        let asked = try await shop.ada.login()
+        let answer = PhoneAnswer(approves: true)
+        let refused = await refusal { try await shop.rig.post(answer, asked.challenge, by: bound) }
+        #expect(refused == .postureUnmet([.osVersion, .appVersion, .screenLock]))
+        let now = shop.rig.time.now()
+        var report = DeviceReport(reportedAt: now, receivedAt: now)
+        (report.osVersion, report.appVersion, report.hasScreenLock) = ("14", "42", true)
+        let (store, sent) = (shop.rig.store, report)
+        _ = try await shop.rig.on { _ in try await store.store(sent, of: bound.credential) }
+        #expect(try await shop.rig.post(answer, asked.challenge, by: bound) == .success)
+    }
+
     /// An assertion covers the answer alone. An older report does not outrank what was attested.
     @Test func assertionDoesNotCoverOlderReports() async throws {
         let shop = try await AttestedShop(.memory, ["attestation-ios": "recorded", "min-app-ios": "43"])
