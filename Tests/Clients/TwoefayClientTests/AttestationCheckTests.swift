@@ -144,34 +144,72 @@ import World
         let code = try TextFile.read("\(GuidePage.root)/Tests/Clients/TwoefayClientTests/Guide/AttestedPhone.swift")
         let page = try TextFile.read("\(GuidePage.root)/docs/websites/receipts.md")
         #expect(page.contains("```swift attestation\n\(code)```\n"))
-        let attested = AttestedPhone(
-            origin: Self.origin, website: "shop", phone: phone,
-            roots: AttestationRoots(apple: authorities.roots, android: []))
-        let statement = try apple(subject())
         let receipt = "the.signed.decision"
         let assertion = Base64URL.encode(try iPhone.assertion(SHA256.hash(Array(receipt.utf8)), counter: 1))
-        let shown = try shown(statement, assertion: assertion)
-        let json = try json(shown, assertion)
-        let device = try Device(["device": "d1", "attestation": .object(json)])
+        let attested = try attestedPhone()
+        let device = try self.device(try apple(subject()), assertion)
         let facts = try attested.facts(device, token: "token", code: "code", now: Self.now)
-        let outcome = try LoginOutcome([
-            "login": "success", "proof": "signed", "device": "d1", "receipt": .string(receipt), "context": "e30",
-            "steps": [], "attestation": .object(json),
-        ])
-        try attested.requireApp(outcome, try LoginEvidence(outcome), of: facts)
+        let (outcome, evidence) = try login(receipt, device)
+        try attested.requireApp(outcome, evidence, of: facts)
         #expect(throws: AttestationCheckFault.activationCode) {
             try attested.facts(device, token: "token", code: "other", now: Self.now)
         }
+        // An iPhone without an assertion is refused.
+        let silent = try self.device(try apple(subject()), nil)
+        let (unsigned, receiptOnly) = try login(receipt, silent)
+        #expect(throws: AttestationCheckFault.noAssertion) {
+            try attested.requireApp(unsigned, receiptOnly, of: facts)
+        }
     }
 
-    private func json(_ shown: PhoneAttestation, _ assertion: String) throws -> JSONObject {
+    /// The code of the page admits phones with Android, which make no assertions.
+    @Test func pageAdmitsAndroid() throws {
+        let attested = try attestedPhone()
+        let device = try self.device(try android(subject()), nil)
+        let facts = try attested.facts(device, token: "token", code: "code", now: Self.now)
+        let (outcome, evidence) = try login("the.signed.decision", device)
+        try attested.requireApp(outcome, evidence, of: facts)
+        let other = try self.device(try android(subject()) { $0.signature = [1] }, nil)
+        #expect(throws: AttestationCheckFault.invalid(.app)) {
+            try attested.facts(other, token: "token", code: "code", now: Self.now)
+        }
+    }
+
+    private func attestedPhone() throws -> AttestedPhone {
+        AttestedPhone(
+            origin: Self.origin, website: "shop", phone: phone,
+            roots: AttestationRoots(apple: authorities.roots, android: authorities.roots),
+            signer: SimulatedAndroid().signature,
+            revoked: try RevocationList(json: Array(#"{"entries":{}}"#.utf8), fetchedAt: Self.now))
+    }
+
+    /// The phone, as the relay shows it.
+    private func device(_ statement: AttestationStatement, _ assertion: String?) throws -> Device {
+        let shown = try shown(statement, assertion: assertion)
+        return try Device(["device": "d1", "attestation": .object(try json(shown, assertion))])
+    }
+
+    /// A login with this receipt, by this phone.
+    private func login(_ receipt: String, _ device: Device) throws -> (LoginOutcome, LoginEvidence) {
+        let attestation = try #require(device.attestation)
+        let assertion = attestation.assertion.map { Base64URL.encode($0) }
+        let outcome = try LoginOutcome([
+            "login": "success", "proof": "signed", "device": "d1", "receipt": .string(receipt), "context": "e30",
+            "steps": [], "attestation": .object(try json(attestation, assertion)),
+        ])
+        return (outcome, try LoginEvidence(outcome))
+    }
+
+    private func json(_ shown: PhoneAttestation, _ assertion: String?) throws -> JSONObject {
         let evidence = try #require(shown.evidence)
-        return [
-            "verdict": "valid", "faults": [], "assertion": .string(assertion),
+        var json: JSONObject = [
+            "verdict": "valid", "faults": [],
             "evidence": [
                 "statement": .object(evidence.statement), "activation_code": .string(evidence.activationCode),
                 "judged_at": .string(evidence.judgedAt.rfc3339),
             ],
         ]
+        json.set("assertion", assertion.map { .string($0) })
+        return json
     }
 }

@@ -9,10 +9,19 @@ struct AttestedPhone {
     /// The phone, pinned before (`BindingCheck`).
     let phone: PinnedPhone
 
-    init(origin: String, website: String, phone: PinnedPhone, roots: AttestationRoots) {
+    /// - Parameters:
+    ///   - signer: the SHA-256 of the certificate that signs your app for Android.
+    ///   - revoked: Google's revocation list; without one, no phone with Android is accepted.
+    init(
+        origin: String, website: String, phone: PinnedPhone, roots: AttestationRoots, signer: [UInt8],
+        revoked: RevocationList?
+    ) {
         check = AttestationCheck(
             origin: origin, website: website,
-            by: AttestationVerifier(roots: roots, appleApps: ["TEAM123456.com.example.app"]))
+            by: AttestationVerifier(
+                roots: roots, appleApps: ["TEAM123456.com.example.app"],
+                androidApps: [AndroidApp(package: "com.example.app", signatureDigests: [signer])],
+                revocationList: revoked))
         self.phone = phone
     }
 
@@ -21,8 +30,10 @@ struct AttestedPhone {
         try check.verified(device.attestation, of: phone, token: token, code: code, at: now)
     }
 
-    /// Call this after `ReceiptCheck`: did the attested app sign this receipt?
+    /// Call this after `ReceiptCheck`: did the attested app sign this receipt? On Android the key of
+    /// the receipt is attested itself, so nothing is left to check.
     func requireApp(_ outcome: LoginOutcome, _ evidence: LoginEvidence, of facts: AttestedDevice) throws {
+        guard facts.platform == .ios else { return }
         try check.verify(outcome.attestation, over: evidence.receipt, by: facts)
     }
 }
