@@ -62,17 +62,20 @@ public struct PostureDemands: Sendable, Equatable {
         return parts.isEmpty ? "nothing of this phone" : parts.joined(separator: ", ")
     }
 
-    /// The demands that an answer with this report does not meet, as a text for people; nil if it
-    /// meets all. The phone cannot know how the relay compares versions with attested ones, so the
-    /// relay's answer is what counts.
-    public func missing(_ posture: PhonePosture?) -> String? {
-        guard unmet.isEmpty else {
-            return "\(unmet.joined(separator: ", ")): this phone must be bound again, after an update if it needs one"
-        }
+    /// The demands that only a new enrolment can meet, as a text for people; nil if there are none.
+    public var unmetText: String? {
+        guard !unmet.isEmpty else { return nil }
+        return "\(unmet.joined(separator: ", ")): this phone must be bound again, after an update if it needs one"
+    }
+
+    /// The demanded values that an answer with this report leaves out, as a text for people; nil if
+    /// it has all. The relay may know them otherwise: from the attestation, or from the last report.
+    public func unreported(_ posture: PhonePosture?) -> String? {
+        guard unmet.isEmpty else { return nil }
         var parts: [String] = []
-        if osVersion != nil, posture?.osVersion == nil { parts.append("the version of the system is not reported") }
-        if appVersion != nil, posture?.appVersion == nil { parts.append("the version of the app is not reported") }
-        if needsScreenLock, posture?.hasScreenLock != true { parts.append("a screen lock is not reported") }
+        if osVersion != nil, posture?.osVersion == nil { parts.append("system version") }
+        if appVersion != nil, posture?.appVersion == nil { parts.append("app version") }
+        if needsScreenLock, posture?.hasScreenLock != true { parts.append("screen lock") }
         return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }
 }

@@ -4,14 +4,17 @@ import World
 
 /// The output of a challenge.
 extension ChallengePrompt {
-    /// The challenge for the person, with the demands that an answer with this report does not
-    /// meet.
+    /// The challenge for the person, with the demands that this phone does not meet, and those
+    /// about which this report says nothing.
     func shown(reporting posture: PhonePosture?) -> String {
         var rows = context.lines.map { (label: $0.label, text: $0.value) }
         if asksPlace { rows.append((label: "asks for", text: "the coarse place of this phone (--place)")) }
         if let demands {
             rows.append((label: "demands", text: demands.text))
-            if let missing = demands.missing(posture) { rows.append((label: "not met", text: missing)) }
+            if let unmet = demands.unmetText { rows.append((label: "not met", text: unmet)) }
+            if let unreported = demands.unreported(posture) {
+                rows.append((label: "not reported", text: unreported))
+            }
         }
         rows.append((label: "time left", text: "\(max(0, timeLeft.wholeMilliseconds / 1000)) s"))
         return ScreenRows.text(
@@ -32,7 +35,7 @@ extension ChallengePrompt {
         if let demands {
             object.set("demands", .string(demands.text))
             object.set("unmet", .array(demands.unmet.map { .string($0) }))
-            object.set("missing", .text(demands.missing(posture)))
+            object.set("missing", .text(demands.unmetText ?? demands.unreported(posture)))
         }
         return object
     }
