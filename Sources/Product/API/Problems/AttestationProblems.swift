@@ -18,9 +18,9 @@ extension Problem {
 
     /// The problem of a phone that does not meet the demands of the website.
     static func postureUnmet(_ demands: [PhoneDemands.Demand]) -> Problem {
-        let (advice, separator) = (demands.map(\.advice), "; ")
+        let advice = demands.map(\.advice)
         let list = LocalizedText(
-            advice.map(\.english).joined(separator: separator), de: advice.map(\.german).joined(separator: separator))
+            advice.map(\.english).joined(separator: "; "), de: advice.map(\.german).joined(separator: ". "))
         var problem = Problem(
             .postureUnmet,
             LocalizedText(
@@ -42,12 +42,12 @@ extension PhoneDemands.Demand {
                 de: "Es hat keine gültige Attestierung und muss neu gebunden werden")
         case .assertion:
             LocalizedText(
-                "the answer needs a right assertion of App Attest",
+                "the answer needs a valid assertion of App Attest",
                 de: "Die Antwort braucht eine gültige Assertion von App Attest")
         case .osVersion:
             LocalizedText(
-                "its system is older than required: update it",
-                de: "Das System ist älter als verlangt: Aktualisieren Sie es")
+                "its system is older than required, or its version was not reported: update it",
+                de: "Das System ist älter als verlangt, oder seine Version wurde nicht gemeldet: Aktualisieren Sie es")
         case .patchLevel:
             LocalizedText(
                 "its security patches were older than required when it was bound: update it and bind it again",
@@ -55,15 +55,16 @@ extension PhoneDemands.Demand {
                     + "binden Sie es neu")
         case .appVersion:
             LocalizedText(
-                "its app is older than required: update it", de: "Die App ist älter als verlangt: Aktualisieren Sie sie"
-            )
+                "its app is older than required, or its version was not reported: update it",
+                de: "Die App ist älter als verlangt, oder ihre Version wurde nicht gemeldet: Aktualisieren Sie sie")
         case .bootState, .locked:
             LocalizedText(
                 "it had started a changed system, or one that can be changed, when it was bound",
                 de: "Beim Binden lief auf ihm ein verändertes System oder eines, das verändert werden kann")
         case .screenLock:
             LocalizedText(
-                "it needs a screen lock", de: "Es braucht eine Bildschirmsperre")
+                "it needs a screen lock, as attested or reported",
+                de: "Es braucht eine Bildschirmsperre, und die muss attestiert oder gemeldet sein")
         }
     }
 }
@@ -72,7 +73,7 @@ extension AttestationFault {
     /// The advice about the fault for the phone, or for the operator.
     var advice: LocalizedText {
         switch self {
-        case .missing, .size, .malformed, .format, .challenge, .key, .counter, .statement:
+        case .missing, .size, .malformed, .format, .challenge, .key, .counter, .statement, .validity:
             LocalizedText(
                 "Create a new key, attest it for this activation, and send the request again while the code is valid",
                 de: "Erzeugen Sie einen neuen Schlüssel, lassen Sie ihn für diese Aktivierung attestieren und senden "
@@ -85,7 +86,7 @@ extension AttestationFault {
             LocalizedText(
                 "Only the app of this operator can be bound",
                 de: "Nur die App dieses Betreibers kann gebunden werden")
-        case .chain, .root, .validity, .revoked, .extendedChain, .signature, .securityLevel, .origin, .purpose,
+        case .chain, .root, .revoked, .extendedChain, .signature, .securityLevel, .origin, .purpose,
             .bootState, .unlocked:
             LocalizedText(
                 "This phone cannot be bound in its present state",
