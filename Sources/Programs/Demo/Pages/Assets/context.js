@@ -36,10 +36,15 @@ export function readQuestion(entry, website, now) {
   return { challenge, nonce, bytes, context, timeLeft: expiresAt - now, demands: readDemands(entry.demands) };
 }
 
-/** The names of the website's demands on the phone. A browser can neither attest nor report any of them. */
+/** The members of `demands` that keep no browser from approving: no platform attests these facts of a browser. */
+const harmless = ["unmet", "verified_boot", "patch_level"];
+
+/** The names of the website's demands that a browser cannot meet, because it can neither attest nor report anything. */
 function readDemands(demands) {
   if (demands === null || typeof demands !== "object" || Array.isArray(demands)) return [];
-  return Object.entries(demands).filter(([name, value]) => name !== "unmet" && value !== "recorded").map(([name]) => name);
+  return Object.entries(demands)
+    .filter(([name, value]) => !harmless.includes(name) && value !== "recorded")
+    .map(([name]) => name);
 }
 
 /** Reads the context; throws if this phone cannot show it. Unknown members are ignored. */
