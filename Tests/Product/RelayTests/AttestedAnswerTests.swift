@@ -93,14 +93,33 @@ import World
         #expect(try await shop.stored(bound)?.counter == 6)
     }
 
+    /// A phone that cannot approve, and the reason.
+    enum Unfit: CaseIterable {
+        case none, revoked, flawed, withoutAssertion
+    }
+
     /// A denial or a report of fraud never needs an attestation.
-    @Test func denialNeedsNoAttestation() async throws {
-        let shop = try await AttestedShop(.memory, Self.required)
-        let bound = try await shop.bound(.ios)
+    @Test(arguments: Unfit.allCases, [Decision.deny, .fraud])
+    func denialNeedsNoAttestation(unfit: Unfit, decision: Decision) async throws {
+        let recorded = ["attestation-ios": "recorded", "attestation-android": "recorded"]
+        let before = try await AttestedShop(.memory, recorded)
+        let phone = try TestPhone(pushToken: "push")
+        let sent: JSONValue? =
+            switch unfit {
+            case .none: nil
+            case .revoked: try before.attestation(.android, of: phone)
+            case .flawed: try before.android(before.subject(phone), key: phone.key) { $0.isLocked = false }
+            case .withoutAssertion: try before.attestation(.ios, of: phone)
+            }
+        let bound = try await before.bound(nil, sent, phone)
+        if unfit == .none { try before.rig.execute("DELETE FROM attestation") }
+        if unfit == .revoked { try before.trust(revoked: ["abc"]) }
+        let shop = try await before.changed(Self.required)
         let asked = try await shop.ada.login()
-        #expect(try await shop.answer(.deny, by: bound, asked.challenge) == .success(.failure))
+        let missing: PhoneDemands.Demand = unfit == .withoutAssertion ? .assertion : .attestation
+        #expect(try await shop.answer(by: bound, asked.challenge) == .failure(.postureUnmet([missing])))
+        #expect(try await shop.answer(decision, by: bound, asked.challenge) == .success(.failure))
         #expect(try await shop.ada.reported(asked.challenge).json()["attestation"] == nil)
-        #expect(try await shop.answer(.fraud, by: bound) == .success(.failure))
     }
 
     /// Somebody changed the row by SQL. Only approvals fail.
