@@ -7,7 +7,7 @@ public enum AttestationRequirement: String, Sendable, CaseIterable {
     case none
     /// The result is recorded, and no fault keeps a phone out.
     case recorded
-    /// A phone without a faultless attestation cannot be bound.
+    /// A phone without a faultless attestation can neither be bound nor approve.
     case required
 }
 

@@ -274,8 +274,12 @@ public enum SettingsKeys {
         "min-assurance":
             "The minimum assurance of a login: low (mail), restricted (sms), substantial (totp, hotp, recovery, a "
             + "push without a number) or high (a push with a number, or with user verification by the phone).",
-        "min-os-android": "The minimum version of Android with which a phone can approve, such as 14, or none.",
-        "min-os-ios": "The minimum version of iOS with which a phone can approve, such as 17.4, or none.",
+        "min-os-android":
+            "The minimum version of Android with which a phone can approve, such as 14, or none. It applies to phones "
+            + "that attested Android or, without an attestation, call themselves so; others can approve.",
+        "min-os-ios":
+            "The minimum version of iOS with which a phone can approve, such as 17.4, or none. It applies to phones "
+            + "that attested iOS or, without an attestation, call themselves so; others can approve.",
         "min-patch-level":
             "The earliest month of security patches of Android, as attested when the phone was bound, such as 202607, or "
             + "none.",
