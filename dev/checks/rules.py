@@ -303,7 +303,8 @@ def sql_names(project):
 def translations(project):
     """Every text of the API has a German translation that differs from it and shows the same values."""
     for path, swift in project.sources.items():
-        for line, match in found(r"\bLocalizedText\((?=\s*[^)\s])", swift.code):
+        # `.init` is such a text, too, if it has an argument `de:`.
+        for line, match in found(r"(?:\bLocalizedText|(?<![\w)\]>?!])\.init)\((?=\s*[^)\s])", swift.code):
             parts = arguments(swift, match.end())
             if parts is None:
                 continue
