@@ -47,7 +47,7 @@ import World
                 let (token, _) = try await relay.register(
                     Registration(username: username, email: nil, phone: nil, displayName: nil, language: nil), by: shop,
                     as: relay.operations.new())
-                let user = try #require(try await relay.store.user(token: token, of: shop.id)).id
+                let user = try #require(try await relay.store.user(token: token, of: shop.id, at: relay.time.now())).id
                 let id: FactorID = relay.operations.draw()
                 let associated = FactorSeal.associated(website: shop.id, user: user, kind: .totp, row: id)
                 let secret = try relay.sealer.seal(FactorRotationTests.seed, associated: associated)

@@ -17,7 +17,7 @@ extension Relay {
                     de: "Die Richtlinie dieser Website ist answers: \(answers)"))
         }
         let user = try await withStore("verify") { () async throws(StoreFailure) in
-            try await store.user(token: token, of: website.id)
+            try await store.user(token: token, of: website.id, at: time.now())
         }
         guard let user else { throw .notFound }
         try requireIdentity(of: user, website)

@@ -38,7 +38,7 @@ extension Relay {
         try requireRecovery(of: factor, website)
         let expiresAt = RecoveryLife.begun(at: now).expiresAt
         let user = try await withStore("recovery") { () async throws(StoreFailure) in
-            try await store.user(named: username, of: website.id)
+            try await store.user(named: username, of: website.id, at: now)
         }
         guard let user else {
             log.info("recovery.unknown", [.website: website.name])

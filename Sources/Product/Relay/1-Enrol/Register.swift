@@ -9,8 +9,8 @@ public protocol RegisterStore: Sendable {
         async throws(StoreFailure) -> RegisterOutcome
     /// Counts the users of the website, up to `most`.
     func countUsers(of website: WebsiteID, upTo most: Int) async throws(StoreFailure) -> Int
-    func user(named username: String, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
-    func user(token: UserToken, of website: WebsiteID) async throws(StoreFailure) -> UserRow?
+    func user(named username: String, of website: WebsiteID, at: Timestamp) async throws(StoreFailure) -> UserRow?
+    func user(token: UserToken, of website: WebsiteID, at: Timestamp) async throws(StoreFailure) -> UserRow?
     func devices(of user: UserID, at: Timestamp) async throws(StoreFailure) -> [DeviceView]
     /// Deletes a user. Returns the challenges that ended with it; nil if the user does not exist.
     func forget(_ user: UserID, website: WebsiteID, at: Timestamp, as operation: Operation)
@@ -70,8 +70,8 @@ public struct UserRow: Sendable, Equatable {
     public let phone: String?
     public let displayName: String?
     public let language: String?
-    /// The state as it is stored; in a row that `Relay.user` returns, the state at that time.
-    public var state: UserState
+    /// The state at the time of the query: `expired` if the expiry of an active user has passed.
+    public let state: UserState
     /// The time from which no login of the user succeeds; nil if the user does not expire.
     public let expiresAt: Timestamp?
     /// Whether a factor of the user was ever bound, so that a further one needs approval.
@@ -223,10 +223,9 @@ extension Relay {
 
     public func user(named username: String, of website: Website) async throws(Refusal) -> UserRow {
         let row = try await withStore("user") { () async throws(StoreFailure) in
-            try await store.user(named: username, of: website.id)
+            try await store.user(named: username, of: website.id, at: time.now())
         }
-        guard var row else { throw .notFound }
-        row.state = row.state.seen(row.expiresAt, at: time.now())
+        guard let row else { throw .notFound }
         return row
     }
 

@@ -279,7 +279,7 @@ extension Relay {
         _ token: UserToken, of website: Website, for operation: Operation? = nil
     ) async throws(Refusal) -> ChallengeRow? {
         let user = try await withStore("user") { () async throws(StoreFailure) in
-            try await store.user(token: token, of: website.id)
+            try await store.user(token: token, of: website.id, at: time.now())
         }
         guard let user else { throw .notFound }
         var newest = user.challenge

@@ -202,8 +202,8 @@ enum Sample {
             ),
             activation: activation(9001, of: 9001), secret: secret(9001), as: operation())
         _ = try await store.countUsers(of: website, upTo: 10)
-        _ = try await store.user(named: "user-10", of: website)
-        _ = try await store.user(token: id(10), of: website)
+        _ = try await store.user(named: "user-10", of: website, at: now)
+        _ = try await store.user(token: id(10), of: website, at: now)
         _ = try await store.devices(of: id(10), at: now)
         for approved in [nil, Approved(challenge: id(11), digest: key(11))] {
             let new = activation(approved == nil ? 9002 : 9008, of: 11, approvedBy: approved)

@@ -18,31 +18,37 @@ private let usersOfWebsite = Statement(
     "SELECT COUNT(*) AS user_count FROM (SELECT 1 FROM user WHERE website_id = :website LIMIT :most) u")
 
 extension Store {
-    public func user(named username: String, of website: WebsiteID) async throws(StoreFailure) -> UserRow? {
+    public func user(
+        named username: String, of website: WebsiteID, at now: Timestamp
+    ) async throws(StoreFailure) -> UserRow? {
         try await user(
             Script(
                 "user", rows: [.user(named: username, of: website)],
-                reads: [userByName(website: .id(website), username: .text(username))]))
+                reads: [userByName(website: .id(website), username: .text(username))]), at: now)
     }
 
-    public func user(token: UserToken, of website: WebsiteID) async throws(StoreFailure) -> UserRow? {
+    public func user(
+        token: UserToken, of website: WebsiteID, at now: Timestamp
+    ) async throws(StoreFailure) -> UserRow? {
         try await user(
             Script(
-                "user", rows: [.user(token)], reads: [userByToken(website: .id(website), token: .id(token))]))
+                "user", rows: [.user(token)], reads: [userByToken(website: .id(website), token: .id(token))]), at: now)
     }
 
-    private func user(_ script: Script) async throws(StoreFailure) -> UserRow? {
+    private func user(_ script: Script, at now: Timestamp) async throws(StoreFailure) -> UserRow? {
         try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
+                let stored: UserState = try row.word("state")
+                let expiresAt = try row.optionalTimestamp("expires_at")
                 return UserRow(
                     id: try row.id("id"), token: try row.id("token"), username: try row.text("username"),
                     email: try row.optionalText("email"), phone: try row.optionalText("phone"),
                     displayName: try row.optionalText("display_name"), language: try row.optionalText("language"),
-                    state: try row.word("state"), isProved: try row.optionalTimestamp("proved_at") != nil,
+                    state: stored.seen(expiresAt, at: now), isProved: try row.optionalTimestamp("proved_at") != nil,
                     isIdentityConfirmed: try row.optionalTimestamp("identity_confirmed_at") != nil,
                     challenge: try row.optionalID("challenge_id"), stoppedBy: try row.optionalWord("stopped_by"),
-                    codes: try row.codeLockout(), expiresAt: try row.optionalTimestamp("expires_at"))
+                    codes: try row.codeLockout(), expiresAt: expiresAt)
             })
     }
 }
