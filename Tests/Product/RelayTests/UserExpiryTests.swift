@@ -164,3 +164,19 @@ import World
         #expect(row.state == .expired && row.expiresAt == rig.time.now())
     }
 }
+    @Test(arguments: StoreKind.all) func websiteBindsNoPhoneOfAnExpiredUser(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop", policies: ["answers": "website"])
+        let ada = try await Person.registered("ada", at: shop, rig)
+        func bind() async throws {
+            _ = try await rig.on { relay in
+                try await relay.bind(token: ada.token, pushToken: "token", by: shop, as: relay.operations.new())
+            }
+        }
+        try await Self.set(rig.time.now(), "ada", rig, at: shop)
+        #expect(await refusal { try await bind() } == .userExpired)
+        #expect(try rig.count("SELECT count(*) FROM device") == 0)
+        try await Self.set(nil, "ada", rig, at: shop)
+        try await bind()
+    }
+

@@ -48,7 +48,7 @@ public enum ChangeOutcome: Sendable, Equatable {
     case done
     /// The user does not exist (any more).
     case gone
-    /// The user is locked, frozen or disabled.
+    /// The user is locked, frozen, disabled or expired.
     case barred(UserState)
     /// Other users of the website have these addresses.
     case taken([Factor])

@@ -20,6 +20,7 @@ extension Relay {
             try await store.user(token: token, of: website.id, at: time.now())
         }
         guard let user else { throw .notFound }
+        guard user.state != .disabled, user.state != .expired else { throw Self.barred(user.state) }
         try requireIdentity(of: user, website)
         try requireUsable(pushToken, of: .other)
         let device = NewDevice(

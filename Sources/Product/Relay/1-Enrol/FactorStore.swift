@@ -136,7 +136,7 @@ public enum EnrolOutcome: Sendable, Equatable {
     case done(secret: [UInt8]?)
     /// The user does not exist (any more).
     case gone
-    /// The user is locked, frozen or disabled.
+    /// The user is locked, frozen, disabled or expired.
     case barred(UserState)
     /// The user has an active factor of this kind already.
     case taken

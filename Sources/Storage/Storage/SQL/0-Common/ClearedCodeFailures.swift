@@ -9,7 +9,9 @@ extension Store {
                 Locks.hold(user: .id(reopening.user)),
                 markLocked(
                     operation: .id(operation), user: .id(reopening.user), lockedAt: .timestamp(reopening.lockedAt)),
-            ] + Approvals.required(reopening.approved, of: reopening.user, as: operation) + [
+            ]
+            + Approvals.required(
+                reopening.approved, of: reopening.user, at: reopening.at, as: operation) + [
                 auditReopened(
                     operation: .id(operation), now: .timestamp(reopening.at),
                     challenge: .id(reopening.approved.challenge), user: .id(reopening.user))

@@ -10,6 +10,9 @@ enum Guards {
     /// The user `u` can log in at `:now`.
     static let mayLogIn = "u.state = 'active' AND (u.expires_at IS NULL OR u.expires_at > :now)"
 
+    /// The same condition for a statement that changes the table `user`, which has no alias there.
+    static let userMayLogIn = "user.state = 'active' AND (user.expires_at IS NULL OR user.expires_at > :now)"
+
     /// The expression for the state of the user `u` at `:now`.
     static let userState = "CASE WHEN u.state = 'active' AND u.expires_at <= :now THEN 'expired' ELSE u.state END"
 

@@ -11,7 +11,8 @@ extension Store: ActivateStore {
         writes += activation.limits(operation)
         writes += Recoveries.required(activation.recovery, of: activation.user, .push, as: operation)
         if let approved = activation.approvedBy {
-            writes += Approvals.required(approved, of: activation.user, as: operation)
+            writes += Approvals.required(
+                approved, of: activation.user, at: activation.createdAt, as: operation)
         }
         let change = Activations.change(
             activation, writes, secret, as: operation,

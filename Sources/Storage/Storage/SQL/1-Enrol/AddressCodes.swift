@@ -108,6 +108,6 @@ private let auditSending = """
     INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
     SELECT :operation, :now, 'address.code', u.website_id, u.id, f.kind
     FROM factor f JOIN user u ON u.id = f.user_id
-    WHERE f.id = :factor AND f.counter = :counter AND f.state = 'waiting' AND u.state = 'active'
+    WHERE f.id = :factor AND f.counter = :counter AND f.state = 'waiting' AND \(Guards.mayLogIn)
     AND (SELECT count(*) FROM factor o JOIN sent_code s ON s.factor_id = o.id WHERE \(lately)) < :mostCodes
     """

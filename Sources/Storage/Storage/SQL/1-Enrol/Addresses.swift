@@ -9,7 +9,8 @@ extension Store: AddressStore {
             Locks.hold(user: user),
             markUser(
                 operation: .id(operation), user: user, website: .id(writing.website),
-                addsNothing: .bool(writing.addresses.isEmpty), isVouchedFor: .bool(writing.isVouchedFor)),
+                addsNothing: .bool(writing.addresses.isEmpty), isVouchedFor: .bool(writing.isVouchedFor),
+                now: .timestamp(writing.at)),
         ]
         writes += OperationSecrets.onlyOnce(writing.user, as: operation)
         for factor in writing.addresses {
@@ -20,7 +21,7 @@ extension Store: AddressStore {
                     counter: .integer(factor.counter)))
         }
         if let approved = writing.addresses.first?.approvedBy {
-            writes += Approvals.required(approved, of: writing.user, as: operation)
+            writes += Approvals.required(approved, of: writing.user, at: writing.at, as: operation)
         }
         writes.append(writing.change.written(to: writing.user, at: writing.at, as: operation))
         for factor in writing.addresses {
@@ -38,7 +39,7 @@ extension Store: AddressStore {
         let taken = writing.addresses.map { TakenAddresses.find($0.kind, $0.address, user: writing.user) }
         let change = Change(
             "change", operation, rows: writing.rows, writes,
-            reads: [userNow(user: user, website: .id(writing.website))] + taken)
+            reads: [userNow(user: user, website: .id(writing.website), now: .timestamp(writing.at))] + taken)
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 if rows.happened { return .done }
@@ -56,7 +57,7 @@ extension Store: AddressStore {
 private let markUser = Statement(
     """
     UPDATE user SET operation = :operation WHERE id = :user AND website_id = :website
-    AND (:addsNothing = 1 OR state = 'active') AND (:addsNothing = 1 OR :isVouchedFor = 1 OR proved_at IS NULL)
+    AND (:addsNothing = 1 OR \(Guards.userMayLogIn)) AND (:addsNothing = 1 OR :isVouchedFor = 1 OR proved_at IS NULL)
     """)
 
 /// Removes the mark if the waiting factor is not the one that was read.
@@ -83,7 +84,8 @@ private let auditChange = Statement(
     \(Audit.once)
     """)
 
-private let userNow = Statement("SELECT state FROM user WHERE id = :user AND website_id = :website")
+private let userNow = Statement(
+    "SELECT \(Guards.userState) AS state FROM user u WHERE u.id = :user AND u.website_id = :website")
 
 extension UserUpdate {
     /// The rows that a change of a user writes: the user's, the approval's, and those of the

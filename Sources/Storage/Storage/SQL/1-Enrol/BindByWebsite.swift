@@ -12,7 +12,7 @@ extension Store {
             rows: [.user(device.user).signed, .device(device.id).signed]
                 + AccountEventRows.rows(.deviceBound, as: operation),
             [
-                markUserOfWebsite(operation: .id(operation), user: user, website: .id(website)),
+                markUserOfWebsite(operation: .id(operation), user: user, website: .id(website), now: now),
                 auditReplaced(operation: .id(operation), now: now, device: id, user: user),
                 device.updatedByWebsite(as: operation), device.insertedByWebsite(as: operation),
                 auditByWebsite(operation: .id(operation), now: now, device: id, user: user),
@@ -26,8 +26,13 @@ extension Store {
     }
 }
 
+/// Marks the row of a user who has neither left the directory nor expired. A locked user may get a
+/// phone, because the website answers for it and no answer succeeds.
 private let markUserOfWebsite = Statement(
-    "UPDATE user SET operation = :operation WHERE id = :user AND website_id = :website")
+    """
+    UPDATE user SET operation = :operation WHERE id = :user AND website_id = :website AND state <> 'disabled'
+    AND (expires_at IS NULL OR expires_at > :now)
+    """)
 
 /// Audits a new device token of a phone that is already bound. Nobody is notified of it.
 private let auditReplaced = Statement(

@@ -27,12 +27,12 @@ extension Store {
             markUser(
                 operation: .id(operation), user: .id(factor.user), website: .id(website),
                 isVouchedFor: .bool(enrolling.isVouchedFor), mayReplace: .bool(enrolling.mayReplace),
-                kind: .word(factor.kind)),
+                kind: .word(factor.kind), now: .timestamp(factor.at)),
         ]
         writes += OperationSecrets.onlyOnce(factor.user, as: operation)
         writes += Recoveries.required(factor.recovery, of: factor.user, factor.kind, as: operation)
         if let approved = factor.approvedBy {
-            writes += Approvals.required(approved, of: factor.user, as: operation)
+            writes += Approvals.required(approved, of: factor.user, at: factor.at, as: operation)
         }
         writes += Factors.written(factor, as: operation)
         writes += RecoveryRows.replaced(enrolling, as: operation)
@@ -49,7 +49,8 @@ extension Store {
                 + Recoveries.rows(factor.recovery, as: operation), writes,
             reads: [
                 OperationSecrets.read(operation.id),
-                whyNot(kind: .word(factor.kind), user: .id(factor.user), website: .id(website)),
+                whyNot(
+                    kind: .word(factor.kind), user: .id(factor.user), website: .id(website), now: .timestamp(factor.at)),
             ])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
@@ -64,18 +65,22 @@ extension Store {
 
 /// Marks the user's row. Without an approval of the user or the website, this is possible only if
 /// the user has not proved a factor yet. It is possible only while the user is active: not locked,
-/// frozen or disabled.
+/// frozen, disabled or expired.
 private let markUser = Statement(
     """
-    UPDATE user SET operation = :operation WHERE id = :user AND website_id = :website AND state = 'active'
-    AND (:isVouchedFor = 1 OR proved_at IS NULL) AND (:mayReplace = 1 OR NOT \(hasFactor))
+    UPDATE user SET operation = :operation WHERE id = :user AND website_id = :website AND \(Guards.userMayLogIn)
+    AND (:isVouchedFor = 1 OR proved_at IS NULL) AND (:mayReplace = 1 OR NOT \(hasFactor(of: "user")))
     """)
 
 private let whyNot = Statement(
-    "SELECT state, \(hasFactor) AS has_factor FROM user WHERE id = :user AND website_id = :website")
+    """
+    SELECT \(Guards.userState) AS state, \(hasFactor(of: "u")) AS has_factor
+    FROM user u WHERE u.id = :user AND u.website_id = :website
+    """)
 
-private let hasFactor =
-    "EXISTS (SELECT 1 FROM factor f WHERE f.user_id = user.id AND f.kind = :kind AND f.state = 'active')"
+private func hasFactor(of user: String) -> String {
+    "EXISTS (SELECT 1 FROM factor f WHERE f.user_id = \(user).id AND f.kind = :kind AND f.state = 'active')"
+}
 
 extension Store {
     public func confirm(
@@ -112,7 +117,8 @@ extension Store {
                 Locks.hold(user: .id(user)),
                 moveCounter(
                     next: .integer(counter), operation: .id(operation), factor: .id(factor.id),
-                    counter: .integer(factor.counter), user: .id(user), failures: .integer(Int64(failures))),
+                    counter: .integer(factor.counter), user: .id(user), now: .timestamp(now),
+                    failures: .integer(Int64(failures))),
                 Factors.audit(factor.id, event, at: now, as: operation),
             ] + CodeFailures.right(factor.id, of: user, at: now, as: operation))
         return try await run(Query(change: change) { rows in rows.happened ? .done : .changed })
@@ -123,7 +129,7 @@ private let moveCounter = Statement(
     """
     UPDATE factor SET counter = :next, operation = :operation
     WHERE id = :factor AND state = 'active' AND counter = :counter
-    AND EXISTS (SELECT 1 FROM user u WHERE u.id = :user AND u.id = factor.user_id AND u.state = 'active'
+    AND EXISTS (SELECT 1 FROM user u WHERE u.id = :user AND u.id = factor.user_id AND \(Guards.mayLogIn)
     AND u.codes_locked_at IS NULL AND u.code_failures = :failures)
     """)
 

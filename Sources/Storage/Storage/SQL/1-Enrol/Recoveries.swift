@@ -139,7 +139,7 @@ extension Recoveries {
                 Locks.hold(user: user),
                 markRecoverable(
                     operation: own, user: user, factor: .word(new.factor), since: since,
-                    most: .integer(Int64(NewRecovery.most))),
+                    most: .integer(Int64(NewRecovery.most)), now: .timestamp(new.at)),
             ] + OperationSecrets.onlyOnce(new.user, as: operation) + [
                 voidEarlier(user: user, factor: .word(new.factor), recovery: id, operation: own),
                 insertRecovery(
@@ -167,7 +167,7 @@ extension Recoveries {
 
     private static let markRecoverable = Statement(
         """
-        UPDATE user SET operation = :operation WHERE id = :user AND state = 'active'
+        UPDATE user SET operation = :operation WHERE id = :user AND \(Guards.userMayLogIn)
         AND EXISTS (SELECT 1 FROM factor m WHERE m.user_id = user.id AND m.kind = 'mail' AND m.state = 'active')
         AND (EXISTS (SELECT 1 FROM factor f WHERE f.user_id = user.id AND f.kind = :factor AND f.state = 'active')
         OR :factor = 'push' AND EXISTS (SELECT 1 FROM device d WHERE d.user_id = user.id
@@ -301,7 +301,7 @@ extension Recoveries {
     /// The link is void once the user has another address.
     private static let markOpened = Statement(
         """
-        UPDATE user SET operation = :operation WHERE id = :user AND state = 'active' AND EXISTS
+        UPDATE user SET operation = :operation WHERE id = :user AND \(Guards.userMayLogIn) AND EXISTS
         (SELECT 1 FROM recovery r JOIN factor m ON m.user_id = r.user_id AND m.address = r.address
         WHERE r.id = :recovery AND r.user_id = user.id AND r.operation = :before AND r.state = 'sent'
         AND r.expires_at > :now AND m.kind = 'mail' AND m.state = 'active')

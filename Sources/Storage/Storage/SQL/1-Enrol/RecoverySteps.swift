@@ -16,7 +16,9 @@ extension Recoveries {
             markUser(operation: own, user: user, recovery: id, before: .id(row.operation), now: now),
         ]
         writes += OperationSecrets.onlyOnce(row.user, as: operation)
-        if let approved = proving.approved { writes += Approvals.required(approved, of: row.user, as: operation) }
+        if let approved = proving.approved {
+            writes += Approvals.required(approved, of: row.user, at: proving.at, as: operation)
+        }
         writes += [
             prove(
                 proof: .word(proving.proof), now: now, readyAt: .timestamp(proving.life.readyAt),
@@ -44,7 +46,7 @@ extension Recoveries {
 
     private static let markUser = Statement(
         """
-        UPDATE user SET operation = :operation WHERE id = :user AND state = 'active' AND EXISTS
+        UPDATE user SET operation = :operation WHERE id = :user AND \(Guards.userMayLogIn) AND EXISTS
         (SELECT 1 FROM recovery r WHERE r.id = :recovery AND r.user_id = user.id AND r.operation = :before
         AND r.state = 'opened' AND r.expires_at > :now)
         """)

@@ -18,7 +18,8 @@ public enum Factors {
             Locks.hold(user: .id(user)),
             markUserOfWaiting(
                 operation: .id(operation), user: .id(user), failures: .integer(Int64(failures)),
-                factor: .id(factor.id), counter: .integer(factor.counter), isVouchedFor: .bool(hasWord)),
+                factor: .id(factor.id), counter: .integer(factor.counter), isVouchedFor: .bool(hasWord),
+                now: .timestamp(now)),
         ] + guards + [
             auditConfirmed(
                 operation: .id(operation), now: .timestamp(now), kind: .word(factor.kind), user: .id(user))
@@ -38,7 +39,7 @@ public enum Factors {
     private static let markUserOfWaiting = Statement(
         """
         UPDATE user SET operation = :operation
-        WHERE id = :user AND state = 'active' AND codes_locked_at IS NULL AND code_failures = :failures AND EXISTS
+        WHERE id = :user AND \(Guards.userMayLogIn) AND codes_locked_at IS NULL AND code_failures = :failures AND EXISTS
         (SELECT 1 FROM factor f
         WHERE f.id = :factor AND f.user_id = user.id AND f.state = 'waiting' AND f.counter = :counter
         AND (:isVouchedFor = 1 OR user.proved_at IS NULL OR f.approval IS NOT NULL
