@@ -13,6 +13,14 @@ public enum UserExpiry {
     public static func hasPassed(_ expiresAt: Timestamp?, at now: Timestamp) -> Bool {
         expiresAt.map { $0 <= now } ?? false
     }
+
+    /// Whether a website may set this expiry instead of `current`. It may only shorten one that an
+    /// operator has set.
+    public static func isAllowed(_ wanted: Timestamp?, insteadOf current: Timestamp?, by author: ChangeAuthor?) -> Bool
+    {
+        guard author == .operator, let current else { return true }
+        return wanted.map { $0 <= current } ?? false
+    }
 }
 
 extension UserState {

@@ -125,7 +125,7 @@ extension Accounts.User {
         .object([
             "user": .string(username), "website": .string(website), "id": .string(id.text),
             "state": .string(state.seen(expiresAt, at: now).rawValue), "expires_at": .text(expiresAt?.rfc3339),
-            "stopped_by": .text(stoppedBy?.rawValue),
+            "expires_by": .text(expiresBy?.rawValue), "stopped_by": .text(stoppedBy?.rawValue),
             "prior_state": .text(priorState?.rawValue), "directory": .text(directory),
             "directory_id": .text(directoryID), "policy": .text(policy), "email": .text(email), "phone": .text(phone),
             "codes": .string(codes.isLocked ? "locked" : "open"),

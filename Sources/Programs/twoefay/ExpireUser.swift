@@ -18,7 +18,7 @@ extension Tool {
             ],
             notes: """
                 The phones and factors of the user expire with the user. Nothing is deleted: another time, or --never, makes
-                all of them valid again. The website can set the time, too.
+                all of them valid again. The website can set the time, too, but it can only shorten one that you have set.
                 """)
     ) { invocation throws(Failure) in
         let expiresAt = try expiry(invocation)

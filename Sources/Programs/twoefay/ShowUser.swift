@@ -23,7 +23,7 @@ extension Accounts.User {
         var lines = ["\(fullName) is \(state.seen(expiresAt, at: now).rawValue), registered at \(createdAt.rfc3339)."]
         for (name, value) in [
             ("Display name", displayName), ("Language", language), ("E-mail", email), ("Phone number", phone),
-            (UserExpiry.hasPassed(expiresAt, at: now) ? "Expired at" : "Expires at", expiresAt?.rfc3339),
+            (UserExpiry.hasPassed(expiresAt, at: now) ? "Expired at" : "Expires at", expiry),
             ("First factor confirmed at", provedAt?.rfc3339), ("Identity confirmed", identity?.text),
             ("Id in log and audit", id.text),
             ("From the directory", directory.map { "\($0), entry \(directoryID ?? "")" }),
@@ -66,6 +66,13 @@ extension Accounts.User {
         case .frozen:
             "The user reported a fraudulent login: somebody else knows the password. After it is changed: \(unlocking)"
         case .disabled:
+    /// The expiry with its author, such as `2026-12-31T23:00:00.000Z, set by an operator`.
+    private var expiry: String? {
+        expiresAt.map {
+            "\($0.rfc3339), set by \(expiresBy == .operator ? "an operator: the website can only shorten it" : "the website")"
+        }
+    }
+
             "The user has left the directory \(directory ?? ""). A sync enables the user on return"
                 + (returning == .active ? "" : ", and the user is then \(returning.rawValue)")
                 + ". To give the user to the website instead: twoefay user enable \(username.asShellWord) "

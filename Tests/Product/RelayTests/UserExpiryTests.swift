@@ -180,3 +180,57 @@ import World
         try await bind()
     }
 
+    /// As with a lock, the website cannot undo what the operator has decided.
+    @Test(arguments: StoreKind.all) func websiteCanOnlyShortenAnExpiryOfTheOperator(kind: StoreKind) async throws {
+        let fixture = try await TwoWebsitesFixture(kind)
+        let rig = fixture.rig
+        let user = try await Self.row(fixture).id
+        func setByOperator(_ expiresAt: Timestamp?) async throws {
+            let isSet = try await rig.on { relay in
+                try await rig.store.run(
+                    Expiries.set(user, to: expiresAt, at: rig.time.now(), as: relay.operations.new()))
+            }
+            #expect(isSet)
+        }
+        let end = rig.time.now() + .seconds(600)
+        try await setByOperator(end)
+        for wanted in [nil, end + .milliseconds(1)] {
+            #expect(await refusal { try await Self.set(wanted, fixture) } == .expiryOfOperator)
+        }
+        #expect(try await Self.row(fixture).expiresAt == end)
+        let earlier = end - .seconds(300)
+        for wanted in [end, earlier] { try await Self.set(wanted, fixture) }
+        // It is still the operator's.
+        #expect(await refusal { try await Self.set(end, fixture) } == .expiryOfOperator)
+        #expect(try await Self.row(fixture).expiresBy == .operator)
+        // Other changes are not affected.
+        _ = try await rig.on { relay in
+            var change = UserChange()
+            change.language = .some("de")
+            return try await relay.change(
+                username: "ada", change, approval: nil, by: fixture.shop, as: relay.operations.new())
+        }
+        try await setByOperator(nil)
+        for wanted in [end, nil] { try await Self.set(wanted, fixture) }
+        #expect(try await Self.row(fixture).expiresBy == nil)
+    }
+
+    /// The website's request was read before the operator set the time.
+    @Test(arguments: StoreKind.all) func storeRefusesToProlongAnExpiryOfTheOperator(kind: StoreKind) async throws {
+        let fixture = try await TwoWebsitesFixture(kind)
+        let rig = fixture.rig
+        let user = try await Self.row(fixture).id
+        let now = rig.time.now()
+        var change = UserChange()
+        change.expiresAt = .some(nil)
+        let outcome = try await rig.on { [change] relay in
+            _ = try await rig.store.run(Expiries.set(user, to: now, at: now, as: relay.operations.new()))
+            return try await rig.store.change(
+                UserUpdate(
+                    user: user, website: fixture.shop.id, change: change, addresses: [], isVouchedFor: true, at: now),
+                as: relay.operations.new())
+        }
+        #expect(outcome == .expiryOfOperator)
+        #expect(try await Self.row(fixture).expiresAt == now)
+    }
+

@@ -26,14 +26,19 @@ import World
         #expect(result["login"] == "failure" && result["reason"] == "user_expired", "\(result)")
         let seen = try await fixture.shop.curl("GET", "/user/ada")
         #expect(seen["state"] == "expired" && seen["expires_at"] == "2026-01-01T12:00:00.000Z")
+        let undoing = try await fixture.shop.curl("PATCH", "/user/ada", json: #"{"expires_at":null}"#)
+        #expect(undoing["code"] == "forbidden", "\(undoing)")
         let device = try #require(seen["devices"]?.array?.first?.object)
         #expect(device["state"] == "expired" && device["expires_at"] == seen["expires_at"])
         #expect(seen["factors"]?.array?.allSatisfy { $0.object?["state"] == "expired" } == true, "\(seen)")
         let shown = try await fixture.json("user", "show", "ada", "--website", "shop")
+        #expect(shown["expires_by"] == "operator")
         #expect(shown["state"] == "expired" && shown["devices"]?.array?.first?.object?["state"] == "expired")
         #expect(try await fixture.json("device", "show", phone.device)["state"] == "expired")
         let text = try await fixture.tool(["user", "show", "ada", "--website", "shop"]).output
-        #expect(text.contains("Expired at: 2026-01-01T12:00:00.000Z") && text.contains("twoefay user expire ada"))
+        #expect(
+            text.contains("Expired at: 2026-01-01T12:00:00.000Z, set by an operator")
+                && text.contains("twoefay user expire ada"))
 
         let never = try await fixture.json("user", "expire", "ada", "--website", "shop", "--never")
         #expect(never["expires_at"] == .null && never["previous"] == "2026-01-01T12:00:00.000Z")

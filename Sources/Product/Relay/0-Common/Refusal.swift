@@ -63,6 +63,17 @@ extension Refusal {
                 + "der Betreiber tut das: twoefay user expire"))
 }
 
+extension Refusal {
+    /// The refusal to remove or prolong an expiry that an operator has set.
+    static let expiryOfOperator = Refusal.forbidden(
+        LocalizedText(
+            "An operator has set expires_at. The website can only set an earlier time; an operator can set any: "
+                + "twoefay user expire",
+            de:
+                "Der Betreiber hat expires_at gesetzt. Die Website kann nur eine frühere Zeit setzen; der Betreiber kann "
+                + "jede setzen: twoefay user expire"))
+}
+
 /// A fault in one parameter of a request.
 public struct FieldFault: Sendable, Equatable {
     public enum Code: String, Sendable {

@@ -52,6 +52,8 @@ public enum ChangeOutcome: Sendable, Equatable {
     case barred(UserState)
     /// Other users of the website have these addresses.
     case taken([Factor])
+    /// An operator has set an expiry, which the website may only shorten.
+    case expiryOfOperator
     /// The approval was used before, or the user must approve by now.
     case refused
 }

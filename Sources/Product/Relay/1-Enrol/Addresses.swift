@@ -58,6 +58,11 @@ extension Relay {
         as operation: Operation
     ) async throws(Refusal) -> ChangedUser {
         let user = try await user(named: username, of: website)
+        if let expiresAt = change.expiresAt {
+            guard UserExpiry.isAllowed(expiresAt, insteadOf: user.expiresAt, by: user.expiresBy) else {
+                throw .expiryOfOperator
+            }
+        }
         let known = try await self.factors(of: user.id)
         let wanted = Address.kinds.compactMap { kind in
             change.addresses[kind].flatMap(\.self).map { Address(kind, $0) }
@@ -87,6 +92,7 @@ extension Relay {
         case .gone: throw .notFound
         case .barred(let state): throw Self.barred(state)
         case .taken(let kinds): throw .conflict(kinds.map(Self.takenFault))
+        case .expiryOfOperator: throw .expiryOfOperator
         case .refused: throw approved == nil ? .unavailable : Self.noApproval
         }
         let changed = try await self.user(named: username, of: website)

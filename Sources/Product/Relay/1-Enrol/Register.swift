@@ -74,6 +74,8 @@ public struct UserRow: Sendable, Equatable {
     public let state: UserState
     /// The time from which no login of the user succeeds; nil if the user does not expire.
     public let expiresAt: Timestamp?
+    /// The author of that time. The website can only shorten one that an operator has set.
+    public let expiresBy: ChangeAuthor?
     /// Whether a factor of the user was ever bound, so that a further one needs approval.
     public let isProved: Bool
     /// Whether an operator confirmed the identity of the person.
@@ -87,9 +89,11 @@ public struct UserRow: Sendable, Equatable {
     public init(
         id: UserID, token: UserToken, username: String, email: String?, phone: String?, displayName: String?,
         language: String?, state: UserState, isProved: Bool, isIdentityConfirmed: Bool,
-        challenge: ChallengeID?, stoppedBy: ChangeAuthor?, codes: CodeLockout, expiresAt: Timestamp?
+        challenge: ChallengeID?, stoppedBy: ChangeAuthor?, codes: CodeLockout, expiresAt: Timestamp?,
+        expiresBy: ChangeAuthor?
     ) {
         self.expiresAt = expiresAt
+        self.expiresBy = expiresBy
         self.id = id
         self.token = token
         self.username = username

@@ -68,7 +68,7 @@ extension SignedTable {
         granting: [
             "token", "website_id", "username", "email", "phone", "display_name", "challenge_id", "prior_state",
             "directory", "directory_id", "policy", "identity_confirmed_at", "former_email", "email_changed_at",
-            "expires_at",
+            "expires_at", "expires_by",
         ],
         rights: [
             "state = 'active'", "state <> 'frozen'", "state <> 'disabled'", byOthers, "codes_locked_at IS NULL",

@@ -34,7 +34,7 @@ struct SignedRowsFixture {
             Column("id", id), Column("token", id), Column("website_id", id), Column("username", "'stranger'"),
             Column("email", "'stranger@example.com'"), Column("phone", "'+4366099999'"),
             Column("display_name", "'Stranger'"), Column("proved_at", "NULL"), Column("challenge_id", id),
-            Column("identity_confirmed_at", moment), Column("expires_at", moment),
+            Column("identity_confirmed_at", moment), Column("expires_at", moment), Column("expires_by", "'website'"),
             Column("prior_state", "'locked'"), Column("directory", "'stranger'"), Column("directory_id", "'stranger'"),
             Column("policy", "'{\"number\":\"0\"}'"), Column("former_email", "'stranger@example.com'"),
             Column("email_changed_at", moment),

@@ -51,7 +51,7 @@ enum Sample {
     private static let insertUser = Statement(
         """
         INSERT INTO user VALUES (:user, :token, :website, :username, :email, :phone, NULL, NULL, 'active', NULL, NULL, NULL,
-        NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, :challenge, NULL, NULL, :now, :operation, NULL)
+        NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, :challenge, NULL, NULL, :now, :operation, NULL)
         """)
     private static let insertDevice = Statement(
         """

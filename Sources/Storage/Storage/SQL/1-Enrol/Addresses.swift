@@ -10,7 +10,8 @@ extension Store: AddressStore {
             markUser(
                 operation: .id(operation), user: user, website: .id(writing.website),
                 addsNothing: .bool(writing.addresses.isEmpty), isVouchedFor: .bool(writing.isVouchedFor),
-                now: .timestamp(writing.at)),
+                now: .timestamp(writing.at), setsExpiry: .bool(writing.change.expiresAt != nil),
+                expiresAt: .timestamp(writing.change.expiresAt ?? nil)),
         ]
         writes += OperationSecrets.onlyOnce(writing.user, as: operation)
         for factor in writing.addresses {
@@ -45,6 +46,11 @@ extension Store: AddressStore {
                 if rows.happened { return .done }
                 guard let row = rows[1].first else { return .gone }
                 let state: UserState = try row.word("state")
+                if let wanted = writing.change.expiresAt {
+                    let author: ChangeAuthor? = try row.optionalWord("expires_by")
+                    let current = try row.optionalTimestamp("expires_at")
+                    guard UserExpiry.isAllowed(wanted, insteadOf: current, by: author) else { return .expiryOfOperator }
+                }
                 guard state == .active else { return .barred(state) }
                 let taken = writing.addresses.indices.filter { !rows[2 + $0].isEmpty }
                 return taken.isEmpty ? .refused : .taken(taken.map { writing.addresses[$0].kind })
@@ -53,11 +59,12 @@ extension Store: AddressStore {
 }
 
 /// Marks the user's row. Names can change in every state of the user; addresses are added under the
-/// same conditions as other factors.
+/// same conditions as other factors. An expiry that an operator has set can only be shortened.
 private let markUser = Statement(
     """
     UPDATE user SET operation = :operation WHERE id = :user AND website_id = :website
     AND (:addsNothing = 1 OR \(Guards.userMayLogIn)) AND (:addsNothing = 1 OR :isVouchedFor = 1 OR proved_at IS NULL)
+    AND (:setsExpiry = 0 OR coalesce(expires_by, '') <> 'operator' OR :expiresAt <= expires_at)
     """)
 
 /// Removes the mark if the waiting factor is not the one that was read.
@@ -85,7 +92,10 @@ private let auditChange = Statement(
     """)
 
 private let userNow = Statement(
-    "SELECT \(Guards.userState) AS state FROM user u WHERE u.id = :user AND u.website_id = :website")
+    """
+    SELECT \(Guards.userState) AS state, u.expires_at, u.expires_by FROM user u
+    WHERE u.id = :user AND u.website_id = :website
+    """)
 
 extension UserUpdate {
     /// The rows that a change of a user writes: the user's, the approval's, and those of the
@@ -119,7 +129,9 @@ extension UserChange {
             changesMail: .bool(removed.contains(.mail)), address: .null,
             changedSince: .timestamp(now - RecoveryLife.addressAge), now: .timestamp(now),
             removesPhone: .bool(removed.contains(.sms)), setsExpiry: .bool(expiresAt != nil),
-            expiresAt: .timestamp(expiresAt ?? nil), user: .id(user), operation: .id(operation))
+            expiresAt: .timestamp(expiresAt ?? nil),
+            expiresBy: .word((expiresAt ?? nil).map { _ in ChangeAuthor.website }), user: .id(user),
+            operation: .id(operation))
     }
 }
 
@@ -129,5 +141,7 @@ private let changeUser = Statement(
     language = CASE :setsLanguage WHEN 1 THEN :language ELSE language END,
     \(TakenAddresses.formerMail), email = CASE :changesMail WHEN 1 THEN :address ELSE email END,
     phone = CASE :removesPhone WHEN 1 THEN NULL ELSE phone END,
-    expires_at = CASE :setsExpiry WHEN 1 THEN :expiresAt ELSE expires_at END WHERE id = :user AND operation = :operation
+    expires_at = CASE :setsExpiry WHEN 1 THEN :expiresAt ELSE expires_at END,
+    expires_by = CASE WHEN :setsExpiry = 0 OR expires_by = 'operator' THEN expires_by ELSE :expiresBy END
+    WHERE id = :user AND operation = :operation
     """)

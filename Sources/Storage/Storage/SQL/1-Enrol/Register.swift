@@ -17,6 +17,7 @@ extension Store: RegisterStore {
                     user: .id(user.id), token: .id(user.token), username: .text(fields.username),
                     email: .text(fields.email), phone: .text(fields.phone), displayName: .text(fields.displayName),
                     language: .text(fields.language), expiresAt: .timestamp(fields.expiresAt),
+                    author: .word(fields.expiresAt.map { _ in ChangeAuthor.website }),
                     now: .timestamp(user.createdAt), operation: .id(operation),
                     website: .id(user.website))
             ] + OperationSecrets.onlyOnce(user.id, as: operation) + (activation?.insertions(operation) ?? [])
@@ -48,8 +49,10 @@ private let insertUser = Statement(
     into: .user, once: true,
     """
     INSERT INTO user
-    (id, token, website_id, username, email, phone, display_name, language, expires_at, created_at, operation, state)
-    SELECT :user, :token, w.id, :username, :email, :phone, :displayName, :language, :expiresAt, :now, :operation, 'active'
+    (id, token, website_id, username, email, phone, display_name, language, expires_at, expires_by, created_at, operation,
+    state)
+    SELECT :user, :token, w.id, :username, :email, :phone, :displayName, :language, :expiresAt, :author, :now, :operation,
+    'active'
     FROM website w WHERE w.id = :website AND w.state = 'active'
     """)
 

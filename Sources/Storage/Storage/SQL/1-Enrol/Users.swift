@@ -48,7 +48,8 @@ extension Store {
                     state: stored.seen(expiresAt, at: now), isProved: try row.optionalTimestamp("proved_at") != nil,
                     isIdentityConfirmed: try row.optionalTimestamp("identity_confirmed_at") != nil,
                     challenge: try row.optionalID("challenge_id"), stoppedBy: try row.optionalWord("stopped_by"),
-                    codes: try row.codeLockout(), expiresAt: expiresAt)
+                    codes: try row.codeLockout(), expiresAt: expiresAt,
+                    expiresBy: try row.optionalWord("expires_by"))
             })
     }
 }
@@ -57,7 +58,7 @@ private let userByName = Statement("\(userColumns) WHERE website_id = :website A
 private let userByToken = Statement("\(userColumns) WHERE website_id = :website AND token = :token")
 private let userColumns = """
     SELECT id, token, username, email, phone, display_name, language, challenge_id, state, proved_at, stopped_by,
-    identity_confirmed_at, expires_at,
+    identity_confirmed_at, expires_at, expires_by,
     \(CodeLockout.columns()) FROM user
     """
 

@@ -35,6 +35,8 @@ public enum Accounts {
         public let codes: CodeLockout
         /// The time from which no login of the user succeeds.
         public let expiresAt: Timestamp?
+        /// The author of the expiry: the website, or an operator.
+        public let expiresBy: ChangeAuthor?
     }
 
     public struct Challenge: Sendable, Equatable {
@@ -83,7 +85,8 @@ extension Accounts {
                 provedAt: try row.optionalTimestamp("proved_at"), identity: try Identities.read(row),
                 createdAt: try row.timestamp("created_at"),
                 challenge: try rows[1].first.map(challenge), devices: devices, factors: factors,
-                codes: try row.codeLockout(), expiresAt: try row.optionalTimestamp("expires_at"))
+                codes: try row.codeLockout(), expiresAt: try row.optionalTimestamp("expires_at"),
+                expiresBy: try row.optionalWord("expires_by"))
         }
     }
 
@@ -91,7 +94,7 @@ extension Accounts {
         """
         SELECT u.id, u.username, w.name AS website_name, u.email, u.phone, u.display_name, u.language, u.state,
         u.stopped_by, u.prior_state, u.directory, u.directory_id, u.policy, u.proved_at, u.created_at, u.expires_at,
-        \(Identities.columns), \(CodeLockout.columns("u.")) \(users) WHERE \(hasName)
+        u.expires_by, \(Identities.columns), \(CodeLockout.columns("u.")) \(users) WHERE \(hasName)
         """)
 
     private static let users = "FROM user u JOIN website w ON w.id = u.website_id"

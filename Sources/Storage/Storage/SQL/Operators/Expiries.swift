@@ -11,7 +11,9 @@ public enum Expiries {
         let change = Change(
             "expiry", operation, rows: [.user(user).signed],
             [
-                setExpiry(expiresAt: .timestamp(expiresAt), operation: .id(operation), user: .id(user)),
+                setExpiry(
+                    expiresAt: .timestamp(expiresAt), author: .word(expiresAt.map { _ in ChangeAuthor.operator }),
+                    operation: .id(operation), user: .id(user)),
                 auditExpiry(
                     operation: .id(operation), now: .timestamp(now), author: .word(ChangeAuthor.operator),
                     note: .text(note(expiresAt)), user: .id(user)),
@@ -20,7 +22,9 @@ public enum Expiries {
     }
 
     private static let setExpiry = Statement(
-        "UPDATE user SET expires_at = :expiresAt, operation = :operation WHERE id = :user")
+        """
+        UPDATE user SET expires_at = :expiresAt, expires_by = :author, operation = :operation WHERE id = :user
+        """)
 
     private static let auditExpiry = Statement(
         """
