@@ -104,6 +104,23 @@ import World
     }
 
     /// Otherwise somebody could get a factor that counts as soon as the user is prolonged.
+    @Test(arguments: StoreKind.all) func noFactorBeginsAfterTheExpiry(kind: StoreKind) async throws {
+        let fixture = try await CodeLoginFixture(kind)
+        try fixture.give(.totp)
+        let asked = try await fixture.login()
+        try await Self.set(fixture.rig.time.now() + .seconds(10), "ada", fixture.rig, at: fixture.shop)
+        // The deadline of the push.
+        try await fixture.later(.seconds(30))
+        #expect(try await fixture.steps(asked) == "push sent")
+        #expect(try fixture.rig.count("SELECT count(*) FROM outbox WHERE kind = 'next'") == 0)
+        #expect(await refusal { try await fixture.begin(.totp, asked) } == .userExpired)
+        #expect(try await fixture.reported(asked).result == .wait)
+        // The website can begin the factor after another expiry.
+        try await Self.set(nil, "ada", fixture.rig, at: fixture.shop)
+        #expect(try await fixture.begin(.totp, asked).factor == .totp)
+        #expect(try await fixture.handIn(fixture.totp(), asked).result == .success)
+    }
+
     @Test(arguments: StoreKind.all) func expiredUserGetsNoPhoneAndNoFactor(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop", policies: ["further-factors": "website", "addresses": "confirmed"])

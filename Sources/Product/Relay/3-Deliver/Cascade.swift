@@ -92,7 +92,8 @@ extension Relay {
         }
         let policy = try policy(row.policy, of: row.challenge)
         let means = means(of: row)
-        guard let factor = Cascade(factors: policy.factors).next(after: row.tried, means) else {
+        // If the user has expired, the website can still begin a factor after a new expiry.
+        guard !row.hasUserExpired, let factor = Cascade(factors: policy.factors).next(after: row.tried, means) else {
             try await withStore("cascade") { () async throws(StoreFailure) in
                 try await store.dropNext(challenge, after: row.steps.count)
             }
@@ -102,7 +103,9 @@ extension Relay {
     }
 
     func cascade(_ challenge: ChallengeID) async throws(Refusal) -> CascadeRow? {
-        try await withStore("cascade") { () async throws(StoreFailure) in try await store.cascade(challenge) }
+        try await withStore("cascade") { () async throws(StoreFailure) in
+            try await store.cascade(challenge, at: time.now())
+        }
     }
 
     func begin(
@@ -178,6 +181,7 @@ extension Relay {
             guard !settled.life.state.isEnd, let row = try await cascade(challenge) else {
                 throw .alreadyDecided(result: try await result(challenge, to: website).result.rawValue)
             }
+            guard !row.hasUserExpired else { throw .userExpired }
             if let begun = try await beginByHand(factor, row, as: operation) { return begun }
         }
         throw .unavailable

@@ -6,7 +6,7 @@ import World
 public protocol CascadeStore: Sendable {
     /// The challenge with the user's factors; nil if the challenge has ended, or if its user is
     /// locked, frozen or disabled.
-    func cascade(_ challenge: ChallengeID) async throws(StoreFailure) -> CascadeRow?
+    func cascade(_ challenge: ChallengeID, at: Timestamp) async throws(StoreFailure) -> CascadeRow?
     /// Begins the next step. If the current step is still under way, it ends as expired.
     ///
     /// - Returns: nil if something has changed since the read: there are other steps, the factor's
@@ -42,11 +42,13 @@ public struct CascadeRow: Sendable, Equatable {
     public let areCodesLocked: Bool
     /// Whether the outbox has an entry that can begin the next factor.
     public let hasNext: Bool
+    /// Whether the user's expiry has passed. Then the relay begins no factor.
+    public let hasUserExpired: Bool
 
     public init(
         challenge: ChallengeID, user: UserID, website: String, policy: String, context: [UInt8], askedAt: Timestamp,
         expiresAt: Timestamp, language: String?, steps: [ChallengeRow.Step], phones: [AskSubject.Phone],
-        codes: [CodeFactor], isKnown: Bool, areCodesLocked: Bool, hasNext: Bool
+        codes: [CodeFactor], isKnown: Bool, areCodesLocked: Bool, hasNext: Bool, hasUserExpired: Bool
     ) {
         self.challenge = challenge
         self.user = user
@@ -62,6 +64,7 @@ public struct CascadeRow: Sendable, Equatable {
         self.isKnown = isKnown
         self.areCodesLocked = areCodesLocked
         self.hasNext = hasNext
+        self.hasUserExpired = hasUserExpired
     }
 
     var tried: [Cascade.CascadeStep] {

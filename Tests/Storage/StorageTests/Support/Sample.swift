@@ -457,7 +457,7 @@ enum Sample {
 
     /// Begins later factors, and submits codes.
     private static func runCascade(on store: Store, _ operation: () -> Domain.Operation) async throws {
-        _ = try await store.cascade(id(60))
+        _ = try await store.cascade(id(60), at: now)
         for (number, factor) in zip(60..., [Factor.push, .sms, .totp]) {
             var step = NewStep(
                 challenge: id(number), user: id(number), factor: factor, after: 1, interruptsPhone: true, at: now,

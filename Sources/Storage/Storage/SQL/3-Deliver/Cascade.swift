@@ -3,12 +3,13 @@ import Relay
 import World
 
 extension Store: CascadeStore {
-    public func cascade(_ challenge: ChallengeID) async throws(StoreFailure) -> CascadeRow? {
+    public func cascade(_ challenge: ChallengeID, at now: Timestamp) async throws(StoreFailure) -> CascadeRow? {
         let id = SQLValue.id(challenge)
         let script = Script(
             "cascade", rows: [.challenge(challenge), .user(asked: challenge)],
             reads: [
-                openChallenge(challenge: id), stepsOf(challenge: id), phonesOf(challenge: id), codesOf(challenge: id),
+                openChallenge(challenge: id, now: .timestamp(now)), stepsOf(challenge: id), phonesOf(challenge: id),
+                codesOf(challenge: id),
                 nextOf(challenge: id),
             ])
         return try await run(
@@ -24,7 +25,8 @@ extension Store: CascadeStore {
                     askedAt: try row.timestamp("asked_at"), expiresAt: try row.timestamp("expires_at"),
                     language: try row.optionalText("language"), steps: steps,
                     phones: try AskablePhones.read(rows[2]), codes: codes, isKnown: try row.bool("known"),
-                    areCodesLocked: try row.bool("are_codes_locked"), hasNext: !rows[4].isEmpty)
+                    areCodesLocked: try row.bool("are_codes_locked"), hasNext: !rows[4].isEmpty,
+                    hasUserExpired: try row.bool("has_user_expired"))
             })
     }
 }
@@ -32,7 +34,8 @@ extension Store: CascadeStore {
 private let openChallenge = Statement(
     """
     SELECT c.user_id, w.display_name, c.policy, c.context, c.asked_at, c.expires_at, c.language,
-    u.codes_locked_at IS NOT NULL AS are_codes_locked, c.known
+    u.codes_locked_at IS NOT NULL AS are_codes_locked, c.known,
+    coalesce(u.expires_at <= :now, 0) AS has_user_expired
     FROM challenge c JOIN user u ON u.id = c.user_id JOIN website w ON w.id = c.website_id
     WHERE c.id = :challenge AND c.decided_at IS NULL AND u.state = 'active'
     """)
