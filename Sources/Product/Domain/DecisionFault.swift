@@ -34,7 +34,8 @@ public enum DecisionFault: String, Error, Sendable, CaseIterable {
     case decided
     /// The answer came too soon after a wrong number.
     case limited
-    /// The phone was suspended, or its user locked, while the answer was processed.
+    /// The phone was suspended, or its user locked, while the answer was processed; or the user has
+    /// expired since the challenge was opened.
     case revoked
 
     /// The message for the developer of the phone's app. It contains nothing that the phone does

@@ -76,8 +76,9 @@ import World
         let refused = await refusal {
             try await rig.decide(.approve, asked.challenge, number: "47", by: fixture.first)
         }
-        guard case .forbidden(let text) = refused else { throw RigFailure("\(String(describing: refused))") }
-        #expect(text.english.contains("has expired") && text.german.contains("abgelaufen"))
+        // As with a locked user, the phone does not learn the reason.
+        #expect(refused == .unauthenticated)
+        #expect(try fixture.refusals(.revoked, by: fixture.first, about: asked.challenge) == 1)
         #expect(try await fixture.reported(asked).result == .wait)
         // The phone is not asked about it any more, and may deny it.
         let pending = try await rig.on { relay in try await relay.pending(for: fixture.first.credential) }

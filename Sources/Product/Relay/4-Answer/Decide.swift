@@ -255,9 +255,7 @@ extension Relay {
         let standing = try await withStore("answer") { () async throws(StoreFailure) in
             try await store.eligibility(of: phone.id, at: time.now())
         }
-        if let standing, standing.device == .active, standing.user == .expired {
-            return await refused(.revoked, row.id, by: phone, as: .userExpired)
-        }
+        // A phone is not told why it may not answer: that is between the website and its user.
         guard let standing, standing.device == .active, standing.user == .active else {
             return await refused(.revoked, row.id, by: phone, as: .unauthenticated)
         }

@@ -45,6 +45,7 @@ extension Failure {
     }
 
     static let notKnown =
-        "The phone may be suspended or revoked: by its website, an operator or its revocation code. "
+        "The phone may be suspended or revoked, by its website, an operator or its revocation code; or its user may "
+        + "not log in now, and the website knows why. "
         + "If it is revoked, run 'twoefay phone unbind --forget', and bind it again."
 }
