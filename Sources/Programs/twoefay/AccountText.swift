@@ -39,12 +39,16 @@ extension Accounts.Device {
             "login_failures": .integer(view.counts.failures), "failures": .integer(failures),
             "failed_at": .text(failedAt?.rfc3339), "created_at": .string(view.createdAt.rfc3339),
             "last_seen_at": .text(view.lastSeenAt?.rfc3339), "report": view.report?.json ?? .null,
+            "report_forged": .bool(view.isReportForged),
             "attestation": attestation.map { .object($0.json) } ?? .null,
         ])
     }
 
     /// The last report of the phone, for people; nil if it has sent none.
     func reportText(at now: Timestamp) -> String? {
+        if view.isReportForged {
+            return "Its stored report is not genuine, and is not shown. 'twoefay rows verify' lists such rows."
+        }
         guard let report = view.report else { return nil }
         let age = (now - report.receivedAt).components.seconds
         return "Its report of \(report.receivedAt.rfc3339) (\(Self.ago(age))): "
@@ -131,7 +135,7 @@ extension Accounts.User {
             "codes": .string(codes.isLocked ? "locked" : "open"),
             "code_failures": .integer(Int64(codes.failures)), "code_failed_at": .text(codes.failedAt?.rfc3339),
             "codes_locked_at": .text(codes.lockedAt?.rfc3339),
-            "display_name": .text(displayName), "language": .text(language),
+            "display_name": .text(displayName), "language": .text(language), "forged": .bool(isForged),
             "proved_at": .text(provedAt?.rfc3339), "identity": identity?.json ?? .null,
             "created_at": .string(createdAt.rfc3339),
             "last_code_at": .text(factors.compactMap(\.lastCodeAt).max()?.rfc3339),

@@ -12,7 +12,8 @@ extension Tool {
     ) { invocation throws(Failure) in
         let store = try OperatorStore(try Settings.load(invocation))
         defer { store.close() }
-        let user = try store.user(invocation)
+        var user = try store.user(invocation)
+        try store.complete(&user)
         let none =
             "\(user.fullName) has no phone. "
             + "Bind one through the website, or: twoefay user activate \(user.username.asShellWord) --website \(user.website)"
@@ -32,7 +33,8 @@ extension Tool {
     ) { invocation throws(Failure) in
         let store = try OperatorStore(try Settings.load(invocation))
         defer { store.close() }
-        let device = try store.device(invocation)
+        var device = try store.device(invocation)
+        try store.addReport(to: &device)
         let certificates = try store.read(DeviceCertificates.all(of: device.view.id))
         let none = "It has no certificate of this installation's authority that has not expired."
         let table = Table(DeviceCertificates.Certificate.headings, certificates.map(\.row))

@@ -63,6 +63,31 @@ struct OperatorStore {
         }
     }
 
+    /// Reads a query that relies on one row. Returns nil if that row is not genuine.
+    private func readIfGenuine<Answer>(_ query: Query<Answer>) throws(Failure) -> Answer? {
+        do throws(StoreFailure) {
+            return try store.runBlocking(query)
+        } catch {
+            guard case .forged = error else { throw Failure(store: error) }
+            return nil
+        }
+    }
+
+    /// Adds the last report of the phone. One that is not genuine is left out, and marked.
+    func addReport(to device: inout Accounts.Device) throws(Failure) {
+        guard let report = try readIfGenuine(DeviceReports.last(of: device.view.id)) else {
+            device.view.isReportForged = true
+            return
+        }
+        device.view.report = report
+    }
+
+    /// Adds the reports of the user's phones, and checks the user's row.
+    func complete(_ user: inout Accounts.User) throws(Failure) {
+        user.isForged = try readIfGenuine(Accounts.check(user.id)) == nil
+        for index in user.devices.indices { try addReport(to: &user.devices[index]) }
+    }
+
     func newOperation() throws(Failure) -> Operation {
         Operations(masterKey: try settings.loadMasterKey().secret, randomness: SystemRandomness()).new()
     }

@@ -13,7 +13,8 @@ extension Tool {
     ) { invocation throws(Failure) in
         let store = try OperatorStore(try Settings.load(invocation))
         defer { store.close() }
-        let user = try store.user(invocation)
+        var user = try store.user(invocation)
+        try store.complete(&user)
         return Report(user.text(at: store.now), json: user.json(at: store.now))
     }
 }
@@ -51,7 +52,25 @@ extension Accounts.User {
             lines.append("\nConsecutive wrong codes: \(codes.failures), the last one \(last).")
         }
         if let blocked = blocked(at: now) { lines.append("\n\(blocked)") }
+        if isForged {
+            lines.append(
+                "\nWarning: the row of this user is not genuine, so no login succeeds, and nothing above is certain. "
+                    + Self.verifying)
+        }
+        let forged = devices.filter(\.view.isReportForged)
+        if !forged.isEmpty {
+            lines.append(
+                "\nWarning: the stored report is not genuine, and is not shown, of "
+                    + "\(forged.map(\.view.id.text).joined(separator: ", ")). \(Self.verifying)")
+        }
         return lines.joined(separator: "\n")
+    }
+
+    /// The expiry with its author, such as `2026-12-31T23:00:00.000Z, set by an operator`.
+    private var expiry: String? {
+        expiresAt.map {
+            "\($0.rfc3339), set by \(expiresBy == .operator ? "an operator: the website can only shorten it" : "the website")"
+        }
     }
 
     /// The explanation of the state; nil for an active user.
@@ -66,13 +85,6 @@ extension Accounts.User {
         case .frozen:
             "The user reported a fraudulent login: somebody else knows the password. After it is changed: \(unlocking)"
         case .disabled:
-    /// The expiry with its author, such as `2026-12-31T23:00:00.000Z, set by an operator`.
-    private var expiry: String? {
-        expiresAt.map {
-            "\($0.rfc3339), set by \(expiresBy == .operator ? "an operator: the website can only shorten it" : "the website")"
-        }
-    }
-
             "The user has left the directory \(directory ?? ""). A sync enables the user on return"
                 + (returning == .active ? "" : ", and the user is then \(returning.rawValue)")
                 + ". To give the user to the website instead: twoefay user enable \(username.asShellWord) "
@@ -82,6 +94,8 @@ extension Accounts.User {
                 + "twoefay user expire \(username.asShellWord) --website \(website) --at DATE, or --never"
         }
     }
+
+    private static let verifying = "'twoefay rows verify' lists such rows."
 
     private var unlocking: String { "twoefay user unlock \(username.asShellWord) --website \(website)" }
 }

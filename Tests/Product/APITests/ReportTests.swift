@@ -1,6 +1,7 @@
 import Domain
 import HTTP
 import JSON
+import Log
 import Relay
 import TestSupport
 import Testing
@@ -22,19 +23,39 @@ struct ReportTests {
         let key: TestPhone
         let device: String
         let site: Site
+        /// The token of the phone's user.
+        let token: String
 
-        init(_ kind: StoreKind = .memory, rig: APIRig? = nil, user: String = "bob") async throws {
+        init(
+            _ kind: StoreKind = .memory, rig: APIRig? = nil, user: String = "bob", policies: [String: String] = [:]
+        ) async throws {
+            let shop: Site
             if let rig {
-                (self.rig, shop) = (rig, Site(rig: rig, certificate: .website("shop")))
+                shop = Site(rig: rig, certificate: .website("shop"))
             } else {
-                self.rig = try await APIRig(kind)
-                shop = try await self.rig.site("shop")
+                shop = try await APIRig(kind).site("shop", policies)
             }
             let (token, code) = try await shop.register(user)
-            key = try TestPhone(pushToken: "push-of-\(user)")
+            try await self.init(
+                try TestPhone(pushToken: "push-of-\(user)"), at: shop, token: token, code: code)
+        }
+
+        /// Binds another phone of a user, whose website needs no approval for it.
+        init(besides first: Bound, user: String = "bob") async throws {
+            try await self.init(
+                try TestPhone(pushToken: "second"), at: first.shop, token: first.token, code: first.furtherCode(user))
+        }
+
+        private init(_ key: TestPhone, at shop: Site, token: String, code: String) async throws {
+            (rig, self.shop, self.key, self.token) = (shop.rig, shop, key, token)
             let bound = try await shop.verify(key, token: token, code: code)
             device = try #require(bound["device"]?.string, "\(bound.text)")
-            site = Site(rig: self.rig, certificate: key.certificate(device: try #require(DeviceID(device))))
+            site = Site(rig: shop.rig, certificate: key.certificate(device: try #require(DeviceID(device))))
+        }
+
+        func furtherCode(_ user: String = "bob") async throws -> String {
+            let answer = await shop.send("POST", "/user/\(user)/activation")
+            return try #require(answer["code"]?.string, "\(answer.text)")
         }
 
         func statement(
@@ -168,13 +189,25 @@ struct ReportTests {
         #expect(await bound.shop.send("POST", "/device/status", ["status": "x"]).status == 403)
     }
 
-    /// A value that was changed by SQL is not shown, and the phone cannot hide it by another
-    /// report.
-    @Test(arguments: StoreKind.all) func changedReportIsRefused(kind: StoreKind) async throws {
-        let bound = try await Bound(kind)
-        #expect(await bound.send(try bound.statement()).status == 200)
-        try bound.rig.relay.forge("UPDATE device_report SET rooted = 0, screen_lock = 1, os_version = '99'")
-        #expect(await bound.shop.send("GET", "/user/bob").status == 500)
+    /// A report that was changed by SQL is not shown, and the phone cannot hide that by another
+    /// report. The user and the other phones are shown.
+    @Test(arguments: StoreKind.all) func changedReportAloneIsNotShown(kind: StoreKind) async throws {
+        let bound = try await Bound(kind, policies: ["further-factors": "website"])
+        let rig = bound.rig
+        let second = try await Bound(besides: bound)
+        for phone in [bound, second] { #expect(await phone.send(try phone.statement()).status == 200) }
+        try rig.relay.forge(
+            "UPDATE device_report SET rooted = 0, os_version = '99' WHERE device_id = x'\(bound.device)'")
+        let user = await bound.shop.send("GET", "/user/bob")
+        #expect(user.status == 200, "\(user.text)")
+        let devices = await bound.shop.devices("bob")
+        let changed = try #require(devices.first { $0["device"] == .string(bound.device) })
+        #expect(changed["report"] == .null && changed["report_forged"] == true)
+        let genuine = try #require(devices.first { $0["device"] == .string(second.device) })
+        #expect(genuine["report"]?.object?["os_version"] == "16" && genuine["report_forged"] == nil)
+        let renamed = await bound.shop.send("PATCH", "/user/bob/devices/\(bound.device)", ["name": "Old"])
+        #expect(renamed["name"] == "Old" && renamed["report"] == .null && renamed["report_forged"] == true)
+        #expect(rig.relay.sink.drain().contains { $0.contains("event=row.forged") && $0.contains(bound.device) })
         #expect(await bound.send(try bound.statement(after: .seconds(9))).status == 500)
     }
 

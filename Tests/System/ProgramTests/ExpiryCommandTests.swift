@@ -65,6 +65,28 @@ import World
         #expect(status.contains("Warning: 2 users will expire within seven days"), "\(status)")
     }
 
+    /// An operator sees what somebody else has written into the store, and that it is no relay's.
+    @Test(arguments: [StoreKind.file, .mariadb]) func changedRowsAreShownAsNotGenuine(_ kind: StoreKind) async throws {
+        let fixture = try await Fixture(kind)
+        let phone = try await fixture.bind(try await fixture.registered("ada"))
+        let given = ["user", "show", "ada", "--website", "shop"]
+        #expect(try await fixture.json("user", "show", "ada", "--website", "shop")["forged"] == false)
+        #expect(try await !fixture.tool(given).output.contains("not genuine"))
+        try fixture.relay.forge(
+            """
+            INSERT INTO device_report (device_id, os, reported_at, received_at)
+            SELECT id, 'Stranger', created_at, created_at FROM device
+            """)
+        try fixture.relay.forge("UPDATE user SET expires_at = '2099-01-01 00:00:00.000'")
+        let shown = try await fixture.json("user", "show", "ada", "--website", "shop")
+        let device = try #require(shown["devices"]?.array?.first?.object)
+        #expect(shown["forged"] == true && device["report"] == .null && device["report_forged"] == true)
+        let text = try await fixture.tool(given).output
+        #expect(text.contains("the row of this user is not genuine") && text.contains(phone.device), "\(text)")
+        let single = try await fixture.tool(["device", "show", phone.device]).output
+        #expect(single.contains("Its stored report is not genuine") && !single.contains("Stranger"), "\(single)")
+    }
+
     @Test func unsuitableTimeIsRefused() async throws {
         let fixture = try await Fixture(.file)
         _ = try await fixture.registered("ada")

@@ -15,7 +15,9 @@ public struct DeviceView: Sendable, Equatable {
     public let createdAt: Timestamp
     public let lastSeenAt: Timestamp?
     /// The last report of the phone about itself; nil if it has sent none.
-    public let report: DeviceReport?
+    public var report: DeviceReport?
+    /// Whether the stored report is not genuine, so that `report` is nil.
+    public var isReportForged = false
     /// The author of the suspension or revocation; nil if the phone is neither.
     public let stoppedBy: ChangeAuthor?
     public let counts: DeviceCounts

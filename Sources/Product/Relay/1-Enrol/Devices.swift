@@ -20,7 +20,7 @@ public protocol DeviceStore: Sendable {
 /// A phone with its user, as its website sees it.
 public struct OwnedDevice: Sendable, Equatable {
     public let user: UserID
-    public let view: DeviceView
+    public var view: DeviceView
     /// The author of the suspension or revocation; nil if the phone is neither.
     public let stoppedBy: ChangeAuthor?
 
@@ -126,6 +126,7 @@ extension Relay {
             try await store.device(device, ofUser: username, of: website.id, at: time.now())
         }
         guard let owned else { throw .notFound }
+        logForgedReport(of: owned.view)
         return owned
     }
 }

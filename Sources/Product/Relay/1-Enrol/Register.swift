@@ -234,9 +234,17 @@ extension Relay {
     }
 
     public func devices(of user: UserRow) async throws(Refusal) -> [DeviceView] {
-        try await withStore("user") { () async throws(StoreFailure) in
+        let devices = try await withStore("user") { () async throws(StoreFailure) in
             try await store.devices(of: user.id, at: time.now())
         }
+        devices.forEach(logForgedReport)
+        return devices
+    }
+
+    /// Logs a stored report that no relay wrote. The phone is shown without it.
+    func logForgedReport(of device: DeviceView) {
+        guard device.isReportForged else { return }
+        log.error("row.forged", [.route: "report", .row: "device_report \(device.id.text)"])
     }
 
     /// Whether a login is pushed to at least one of these phones, as far as that depends on the

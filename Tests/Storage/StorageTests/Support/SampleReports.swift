@@ -14,5 +14,7 @@ extension Sample {
         var report = DeviceReport(reportedAt: now, receivedAt: now)
         report.battery = 50
         _ = try await store.store(report, of: phone)
+        _ = try await store.run(DeviceReports.last(of: phone.id))
+        _ = try await store.devicesOneByOne(of: phone.user, at: now)
     }
 }

@@ -26,12 +26,7 @@ extension Store: AttestationStore {
     }
 
     public func report(of device: DeviceID) async throws(StoreFailure) -> DeviceReport? {
-        try await run(
-            Query(
-                script: Script("posture", rows: [.report(of: device)], reads: [reportOfDevice(device: .id(device))])
-            ) { rows throws(StoreFailure) in
-                try rows[0].first.flatMap(DeviceReports.read)
-            })
+        try await run(DeviceReports.last(of: device))
     }
 
     public func recordNotAttested(_ refused: NotAttested, as operation: Operation) async throws(StoreFailure) {
@@ -48,9 +43,6 @@ extension Store: AttestationStore {
 
 private let attestationOfDevice = Statement("\(AttestationRows.select) WHERE a.device_id = :device")
 private let attestationsOfUser = Statement("\(AttestationRows.select) WHERE a.user_id = :user")
-
-private let reportOfDevice = Statement(
-    "SELECT \(DeviceReports.columns) FROM device_report r WHERE r.device_id = :device")
 
 private let auditNotAttested = Statement(
     """

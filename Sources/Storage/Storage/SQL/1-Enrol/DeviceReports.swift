@@ -51,7 +51,16 @@ private let reportOfPhone = Statement(
     """)
 
 /// The columns of a report, and how they are read.
-enum DeviceReports {
+public enum DeviceReports {
+    /// Reads the last report of a phone with a check of its row; nil if the phone has sent none.
+    public static func last(of device: DeviceID) -> Query<DeviceReport?> {
+        let script = Script("report", rows: [.report(of: device)], reads: [reportOfDevice(device: .id(device))])
+        return Query(script: script) { rows throws(StoreFailure) in try rows[0].first.flatMap(read) }
+    }
+
+    private static let reportOfDevice = Statement(
+        "SELECT \(columns) FROM device_report r WHERE r.device_id = :device")
+
     /// The columns of the alias `r`.
     static let columns = """
         r.os AS report_os, r.os_version AS report_os_version, r.patch_level AS report_patch_level,
@@ -59,6 +68,9 @@ enum DeviceReports {
         r.screen_lock AS report_screen_lock, r.rooted AS report_rooted, r.reported_at AS report_reported_at,
         r.received_at AS report_received_at
         """
+
+    /// The columns without a report.
+    static let none = "NULL AS report_reported_at"
 
     /// Returns the report; nil if an outer join found none.
     static func read(_ row: Row) throws(StoreFailure) -> DeviceReport? {

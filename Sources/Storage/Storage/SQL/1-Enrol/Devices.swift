@@ -6,10 +6,24 @@ extension Store: DeviceStore {
     public func device(
         _ id: DeviceID, ofUser username: String, of website: WebsiteID, at now: Timestamp
     ) async throws(StoreFailure) -> OwnedDevice? {
-        try await run(
+        let found = try await run(
             Phones.find(
                 deviceOfUser(
                     device: .id(id), website: .id(website), username: .text(username), stale: Phones.stale(at: now))))
+        guard var found else { return nil }
+        try await setReport(of: &found.view)
+        return found
+    }
+
+    /// Adds the last report to a phone that was read without it. A report that is not genuine is
+    /// left out, and marked.
+    func setReport(of view: inout DeviceView) async throws(StoreFailure) {
+        do throws(StoreFailure) {
+            view.report = try await report(of: view.id)
+        } catch {
+            guard case .forged = error else { throw error }
+            view.isReportForged = true
+        }
     }
 }
 
@@ -19,7 +33,8 @@ private let deviceOfUser = Statement(
     AND \(Phones.isThere)
     """)
 
-private let found = "SELECT \(Phones.columns), d.user_id, d.stopped_by FROM \(Phones.table) WHERE d.id = :device"
+private let found =
+    "SELECT \(Phones.columnsWithoutReport), d.user_id, d.stopped_by FROM device d WHERE d.id = :device"
 
 extension Store {
     public func device(revocation digest: [UInt8]) async throws(StoreFailure) -> (id: DeviceID, user: UserID)? {
@@ -46,7 +61,8 @@ public enum Phones {
     private static let deviceByID = Statement(found)
 
     /// Reads a phone without a check of its row, because any phone can be stopped, even if its row
-    /// is not genuine. A change that gives rights to a phone checks the row itself.
+    /// is not genuine. A change that gives rights to a phone checks the row itself. The report is
+    /// left out.
     fileprivate static func find(_ step: BoundStatement) -> Query<OwnedDevice?> {
         Query(script: Script("device", reads: [step])) { rows throws(StoreFailure) in
             guard let row = rows[0].first else { return nil }
@@ -61,14 +77,21 @@ extension Phones {
     /// The table of phones `d`, with the last report `r` of each.
     static let table = "device d LEFT JOIN device_report r ON r.device_id = d.id"
 
+    static let ofUser = "WHERE d.user_id = :user AND \(isThere) ORDER BY d.created_at, d.id"
+
     /// The columns of the aliases `d` and `r`.
-    static let columns = """
+    static let columns = "\(ownColumns), \(DeviceReports.columns)"
+
+    /// The columns of `d` alone. Each report is then read with a check of its own row.
+    static let columnsWithoutReport = "\(ownColumns), \(DeviceReports.none)"
+
+    private static let ownColumns = """
         d.id AS device_id, d.name AS device_name, d.platform AS device_platform, d.state AS device_state,
         d.public_key AS device_public_key, d.binding AS device_binding, d.created_at AS device_created_at,
         d.last_seen_at AS device_last_seen_at, d.push_token AS device_push_token,
         d.stopped_by AS device_stopped_by, d.login_successes AS device_login_successes,
         d.login_failures AS device_login_failures, d.failures AS device_failures,
-        (SELECT v.expires_at FROM user v WHERE v.id = d.user_id) AS device_expires_at, \(DeviceReports.columns)
+        (SELECT v.expires_at FROM user v WHERE v.id = d.user_id) AS device_expires_at
         """
 
     static func read(_ row: Row) throws(StoreFailure) -> DeviceView {

@@ -64,11 +64,30 @@ private let userColumns = """
 
 extension Store {
     public func devices(of user: UserID, at now: Timestamp) async throws(StoreFailure) -> [DeviceView] {
-        let script = Script(
-            "devices", rows: [.devices(of: user), .reports(of: user)],
-            reads: [devicesOfUser(user: .id(user), stale: Phones.stale(at: now))])
-        return try await run(
-            Query(script: script) { rows throws(StoreFailure) in
+        do throws(StoreFailure) {
+            return try await devices(
+                [.devices(of: user), .reports(of: user)],
+                devicesOfUser(user: .id(user), stale: Phones.stale(at: now)))
+        } catch {
+            // A report that is not genuine must not hide the user's phones from the website.
+            guard case .forged = error else { throw error }
+            return try await devicesOneByOne(of: user, at: now)
+        }
+    }
+
+    /// Reads the phones without their reports, and then each report by itself.
+    func devicesOneByOne(of user: UserID, at now: Timestamp) async throws(StoreFailure) -> [DeviceView] {
+        var views = try await devices(
+            [.devices(of: user)], devicesWithoutReports(user: .id(user), stale: Phones.stale(at: now)))
+        for index in views.indices { try await setReport(of: &views[index]) }
+        return views
+    }
+
+    private func devices(
+        _ rows: [SignedRows], _ statement: BoundStatement
+    ) async throws(StoreFailure) -> [DeviceView] {
+        try await run(
+            Query(script: Script("devices", rows: rows, reads: [statement])) { rows throws(StoreFailure) in
                 var views: [DeviceView] = []
                 for row in rows[0] { views.append(try Phones.read(row)) }
                 return views
@@ -76,8 +95,6 @@ extension Store {
     }
 }
 
-private let devicesOfUser = Statement(
-    """
-    SELECT \(Phones.columns) FROM \(Phones.table) WHERE d.user_id = :user AND \(Phones.isThere)
-    ORDER BY d.created_at, d.id
-    """)
+private let devicesOfUser = Statement("SELECT \(Phones.columns) FROM \(Phones.table) \(Phones.ofUser)")
+private let devicesWithoutReports = Statement(
+    "SELECT \(Phones.columnsWithoutReport) FROM device d \(Phones.ofUser)")

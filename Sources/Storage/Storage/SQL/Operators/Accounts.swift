@@ -30,13 +30,15 @@ public enum Accounts {
         public let createdAt: Timestamp
         /// The newest challenge.
         public let challenge: Challenge?
-        public let devices: [Device]
+        public var devices: [Device]
         public let factors: [CodeFactor]
         public let codes: CodeLockout
         /// The time from which no login of the user succeeds.
         public let expiresAt: Timestamp?
         /// The author of the expiry: the website, or an operator.
         public let expiresBy: ChangeAuthor?
+        /// Whether the user's row is not as a relay or the tool wrote it.
+        public var isForged = false
     }
 
     public struct Challenge: Sendable, Equatable {
@@ -46,7 +48,7 @@ public enum Accounts {
     }
 
     public struct Device: Sendable, Equatable {
-        public let view: DeviceView
+        public var view: DeviceView
         /// The author of the suspension or revocation.
         public let stoppedBy: ChangeAuthor?
         public let user: UserID
@@ -97,6 +99,14 @@ extension Accounts {
         u.expires_by, \(Identities.columns), \(CodeLockout.columns("u.")) \(users) WHERE \(hasName)
         """)
 
+    /// Checks the row of a user. A query for operators also shows a row that is not genuine, because
+    /// an operator must be able to judge it.
+    public static func check(_ user: UserID) -> Query<Void> {
+        Query(script: Script("user check", rows: [.user(user)], reads: [one()])) { _ in () }
+    }
+
+    private static let one = Statement("SELECT 1")
+
     private static let users = "FROM user u JOIN website w ON w.id = u.website_id"
     private static let hasName = "w.name = :website AND u.username = :username"
 
@@ -129,7 +139,8 @@ extension Accounts {
 // MARK: Phones
 
 extension Accounts {
-    /// Finds a phone by its id, which belongs to one website only.
+    /// Finds a phone by its id, which belongs to one website only. Its report is read by
+    /// `DeviceReports.last`, with a check.
     public static func device(_ id: DeviceID) -> Query<Device?> {
         Query(script: Script("device show", reads: [deviceByID(device: .id(id))])) { rows throws(StoreFailure) in
             try rows[0].first.map(device)
@@ -139,10 +150,10 @@ extension Accounts {
     private static let deviceByID = Statement("\(devices) WHERE d.id = :device")
 
     private static let devices = """
-        SELECT \(Phones.columns),
+        SELECT \(Phones.columnsWithoutReport),
         u.id AS user_id, u.username, w.name AS website_name, d.failures, d.failed_at, d.stopped_by,
         \(PhoneAttestation.columns)
-        \(users) JOIN device d ON d.user_id = u.id LEFT JOIN device_report r ON r.device_id = d.id
+        \(users) JOIN device d ON d.user_id = u.id
         \(PhoneAttestation.join)
         """
 
