@@ -211,6 +211,25 @@ struct ReportTests {
         #expect(await bound.send(try bound.statement(after: .seconds(9))).status == 500)
     }
 
+    /// Somebody who finds an old phone in the store must not learn its system and its model.
+    @Test(arguments: StoreKind.all) func reportIsDeletedWithItsPhone(kind: StoreKind) async throws {
+        let bound = try await Bound(kind, policies: ["further-factors": "website"])
+        let reports = "SELECT count(*) FROM device_report"
+        #expect(await bound.send(try bound.statement()).status == 200)
+        // The same key is bound again.
+        let code = try await bound.furtherCode()
+        let again = try await bound.shop.verify(bound.key, token: bound.token, code: code)
+        #expect(again.status == 200 && again["device"] == .string(bound.device), "\(again.text)")
+        #expect(try bound.rig.relay.count(reports) == 0)
+        #expect(await bound.seen() == nil)
+        #expect(await bound.send(try bound.statement(["battery": 7])).status == 200)
+        // The phone repeats its request, because it has lost the answer.
+        _ = try await bound.shop.verify(bound.key, token: bound.token, code: code)
+        #expect(await bound.seen()?["battery"] == 7)
+        #expect(await bound.shop.send("DELETE", "/user/bob/devices/\(bound.device)").status == 204)
+        #expect(try bound.rig.relay.count(reports) == 0)
+    }
+
     @Test(arguments: StoreKind.all) func reportIsDeletedWithItsUser(kind: StoreKind) async throws {
         let bound = try await Bound(kind)
         let other = try await Bound(rig: bound.rig, user: "eve")

@@ -105,7 +105,7 @@ extension AttestationRows {
         """)
 
     /// The condition that this operation has written the phone and is not yet in the audit.
-    private static let isJustBound = """
+    static let isJustBound = """
         EXISTS (SELECT 1 FROM device d WHERE d.id = :device AND d.operation = :operation) AND NOT \(Guards.audited)
         """
 

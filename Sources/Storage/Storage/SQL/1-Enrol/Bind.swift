@@ -85,7 +85,7 @@ extension Store {
                 slots: .integer(Int64(slots))),
             device.updated(code: digest, as: operation), device.inserted(code: digest, as: operation),
             AttestationRows.dropReplaced(device.id, as: operation), AttestationRows.inserted(device, as: operation),
-            AttestationRows.dropOrphans(of: device.user),
+            AttestationRows.dropOrphans(of: device.user), DeviceReports.droppedAtBinding(of: device.id, as: operation),
             OperationSecrets.stored(secret, of: device.id, revocation: device.revocation, as: operation),
         ]
         var rows: [SignedRows] = [.user(device.user).signed, .activation(digest).signed, .device(device.id).signed]

@@ -14,6 +14,7 @@ extension Phones {
                 author: .word(change.by), device: .id(change.device)),
         ]
         writes += CertificateRows.steps(change, as: operation)
+        if change.state == .revoked { writes.append(DeviceReports.dropped(of: change.device, as: operation)) }
         if change.isUnbinding { writes += farewell(change, as: operation) }
         if change.state == .revoked, !change.isOfUnbound {
             writes += AccountEventRows.steps(

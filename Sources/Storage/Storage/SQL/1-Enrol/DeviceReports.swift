@@ -61,6 +61,40 @@ public enum DeviceReports {
     private static let reportOfDevice = Statement(
         "SELECT \(columns) FROM device_report r WHERE r.device_id = :device")
 
+    /// Deletes the report of a phone that this change has unbound.
+    static func dropped(of device: DeviceID, as operation: Operation) -> BoundStatement {
+        dropOfUnbound(device: .id(device), operation: .id(operation))
+    }
+
+    private static let dropOfUnbound = Statement(
+        """
+        DELETE FROM device_report WHERE device_id = :device AND EXISTS
+        (SELECT 1 FROM device d WHERE d.id = :device AND d.state = 'revoked' AND d.operation = :operation)
+        """)
+
+    /// Deletes the former report of a phone that this change binds. A phone that is bound again
+    /// with the same key starts without one.
+    static func droppedAtBinding(of device: DeviceID, as operation: Operation) -> BoundStatement {
+        dropOfBound(device: .id(device), operation: .id(operation))
+    }
+
+    private static let dropOfBound = Statement(
+        "DELETE FROM device_report WHERE device_id = :device AND \(AttestationRows.isJustBound)")
+
+    /// Deletes the reports of all other phones of the user, as part of a change that has unbound
+    /// them and that `operation` has put into the audit. MariaDB must begin with the user's phones.
+    static func droppedOfOthers(than device: DeviceID, of user: UserID, as operation: Operation) -> BoundStatement {
+        dropOfOthers(user: .id(user), device: .id(device), operation: .id(operation))
+    }
+
+    private static let dropOfOthers = Statement(
+        """
+        DELETE /*M! r FROM device d STRAIGHT_JOIN device_report r ON r.device_id = d.id
+        WHERE d.user_id = :user AND d.id <> :device */
+        /*S! FROM device_report WHERE device_id IN (SELECT d.id FROM device d WHERE d.user_id = :user AND d.id <> :device) */
+        AND \(Guards.audited)
+        """)
+
     /// The columns of the alias `r`.
     static let columns = """
         r.os AS report_os, r.os_version AS report_os_version, r.patch_level AS report_patch_level,

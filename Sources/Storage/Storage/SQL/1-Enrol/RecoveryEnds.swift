@@ -190,6 +190,7 @@ extension Recoveries {
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, device_id, outcome)
         SELECT d.id, :now, CASE WHEN d.approval IS NULL THEN 'device.unbound' ELSE 'device.withdrawn' END, u.website_id,
+            DeviceReports.droppedOfOthers(than: device, of: user, as: operation),
         u.id, d.id, 'code' FROM device d JOIN user u ON u.id = d.user_id
         WHERE d.user_id = :user AND d.id <> :device AND d.state <> 'revoked' AND \(Guards.audited)
         \(Audit.once)
