@@ -63,13 +63,23 @@ public struct PhoneStatus: Sendable, Equatable {
 }
 
 extension Responder {
-    /// Reports the phone's status to the relay. The relay keeps the report with the latest time.
+    /// Reports the phone's status to the relay. The relay keeps the report with the latest time. If
+    /// that is another one, because the clock was ahead or because this is the second report of one
+    /// second, the phone reports once more with the second after it.
     ///
     /// - Returns: the report that the relay has stored.
     public func report(_ status: PhoneStatus) async throws(CallFailure) -> PhoneStatus.Stored {
+        let now = line.clock.now()
+        let stored = try await report(status, at: now)
+        let isOfSameSecond = stored.reportedAt.seconds == now.seconds && stored.status != status
+        guard isOfSameSecond || stored.reportedAt.seconds > now.seconds else { return stored }
+        return try await report(status, at: stored.reportedAt + .seconds(1))
+    }
+
+    private func report(_ status: PhoneStatus, at now: Timestamp) async throws(CallFailure) -> PhoneStatus.Stored {
         let statement: String
         do {
-            statement = try SignedStatement.status(status, of: enrolment, device: device, at: line.clock.now())
+            statement = try SignedStatement.status(status, of: enrolment, device: device, at: now)
         } catch {
             throw .unable(error.description)
         }

@@ -104,6 +104,32 @@ import World
         }
     }
 
+    /// The clock was ahead at the last report and was corrected since, or both reports are of one
+    /// second. The relay then keeps the other report, and the phone sends its own once more.
+    @Test func laterReportInTheStoreIsReplaced() async throws {
+        var status = PhoneStatus()
+        status.battery = 50
+        let later = Timestamp(seconds: SystemTime().now().seconds + 200)
+        func stored(_ battery: Int64, _ at: Timestamp) -> JSONObject {
+            let time = JSONValue.string(at.rfc3339)
+            return ["report": ["battery": .integer(battery), "reported_at": time, "received_at": time]]
+        }
+        let relay = try FakeRelay(
+            (200, stored(90, later)), (200, stored(50, later + .seconds(1))), (200, stored(50, Timestamp(seconds: 0))))
+        let found = try await relay.run { [status] loop, address in
+            let phone = try Responder(try relay.bound(address), loop: loop)
+            defer { phone.close() }
+            return [try await phone.report(status), try await phone.report(status)]
+        }
+        #expect(found.map(\.status) == [status, status])
+        let times = try relay.asked.map { request in
+            let statement = try JWS.parse(try #require(request.body["status"]?.string))
+            return try #require(try JSONReader.read(statement.payload).object?["iat"]?.integer)
+        }
+        #expect(times.count == 3 && times[1] == later.seconds + 1)
+        #expect(times[0] < later.seconds && times[2] < later.seconds)
+    }
+
     @Test func unanswerableChallengesAreListedSeparately() async throws {
         var newer = Listed { $0["v"] = 2 }
         newer.challenge = "c2"
