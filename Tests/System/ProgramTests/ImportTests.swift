@@ -153,14 +153,16 @@ import Testing
         let shop = try await Shop(["ana"])
         let table = try shop.file("tokens.csv", "username,kind,secret,counter\nana,hotp,hex:\(Self.seed),5\n")
         #expect(try await shop.run(table).status == 0)
-        try Fixture.execute("UPDATE factor SET counter = 9", in: shop.installed)
+        let used = "2026-11-22 00:00:00.000"
+        try Fixture.execute("UPDATE factor SET counter = 9, last_code_at = '\(used)'", in: shop.installed)
         #expect(try await shop.run(table, "--replace").json["replaced"]?.integer == 1)
-        #expect(try await shop.sql("SELECT counter FROM factor") == ["9"])
+        #expect(try await shop.sql("SELECT counter, last_code_at FROM factor") == ["9|\(used)"])
         let other = try shop.file("other.csv", "username,kind,secret\nana,hotp,hex:\(Self.seed)01\n")
         #expect(try await shop.run(other).json["kept"]?.integer == 1)
         #expect(try await shop.sql("SELECT counter FROM factor") == ["9"])
         #expect(try await shop.run(other, "--replace").json["replaced"]?.integer == 1)
-        #expect(try await shop.sql("SELECT counter FROM factor") == ["0"])
+        // No code of the new token was right yet.
+        #expect(try await shop.sql("SELECT counter, last_code_at IS NULL FROM factor") == ["0|1"])
         #expect(try await shop.code(of: "ana", .hotp, at: 0) != "755224")
     }
 
