@@ -64,17 +64,29 @@ extension Tool {
     }
 
     static let listExpiring = Subcommand(
-        command: Command("user expiring", "Lists the users who expire within seven days, the next one first.")
+        command: Command(
+            "user expiring", "Lists the active users who expire within seven days, the next one first.",
+            options: [.init("expired", .nothing, "List the users who have expired instead, the last one first.")])
     ) { invocation throws(Failure) in
         let store = try OperatorStore(try Settings.load(invocation))
         defer { store.close() }
-        let users = try store.read(Expiries.soon(at: store.now))
+        let isPast = invocation.has("expired")
+        let found = try store.read(isPast ? Expiries.past(at: store.now) : Expiries.soon(at: store.now))
         return Report(
-            users.isEmpty
-                ? "No user expires within seven days."
-                : Table(["USER", "WEBSITE", "EXPIRES"], users.map { [$0.username, $0.website, $0.expiresAt.rfc3339] })
-                    .text,
-            json: .object(["users": .array(users.map(\.json))]))
+            found.text(none: isPast ? "No user has expired." : "No user expires within seven days.", isPast: isPast),
+            json: .object(["users": .array(found.users.map(\.json)), "count": .integer(found.count)]))
+    }
+}
+
+extension Expiries.Found {
+    fileprivate func text(none: String, isPast: Bool) -> String {
+        guard !users.isEmpty else { return none }
+        let table = Table(
+            ["USER", "WEBSITE", isPast ? "EXPIRED" : "EXPIRES"],
+            users.map { [$0.username, $0.website, $0.expiresAt.rfc3339] }
+        ).text
+        let more = count - Int64(users.count)
+        return more > 0 ? "\(table)\n\nand \(more) more" : table
     }
 }
 

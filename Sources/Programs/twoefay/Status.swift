@@ -54,7 +54,7 @@ extension Tool {
             let directories = settings.directories.all
             lines += directories.map { $0.line(status.syncs[$0.name]) }
             if let warning = status.expiryWarning { lines.append(warning) }
-            members.set("expiring_users", .integer(Int64(status.expiring.count)))
+            members.set("expiring_users", .integer(status.expiring.count))
             members.set("directories", .array(directories.map { $0.json(status.syncs[$0.name]) }))
             lines += settings.lines(about: status.keys, at: now)
             members.set("keys", .array(status.keys.map { $0.json(among: status.keys, at: now) }))
@@ -82,7 +82,7 @@ extension Tool {
                         work: try store.runBlocking(StoreStatus.query),
                         texts: try store.runBlocking(SMSUsageReport.query(of: now)),
                         syncs: try store.runBlocking(DirectoryRuns.all),
-                        expiring: try store.runBlocking(Expiries.soon(at: now)),
+                        expiring: try store.runBlocking(Expiries.soon(at: now, most: 1)),
                         keys: try store.runBlocking(RollingKeyRows.read(.nonces)).map(\.era)))
             } catch {
                 return .failure(Failure(store: error))
@@ -98,15 +98,15 @@ private struct StoreReport {
     let work: StoreStatus
     let texts: SMSUsageReport
     let syncs: [String: DirectoryRuns.Last]
-    let expiring: [Expiries.Expiring]
+    let expiring: Expiries.Found
     /// The keys that the relays make by themselves.
     let keys: [KeyEra]
 
     /// The warning about users who expire soon; nil if there is none.
     var expiryWarning: String? {
-        guard let first = expiring.first else { return nil }
-        let number = expiring.count < Expiries.most ? counted(Int64(expiring.count), "user") : "\(Expiries.most) users"
-        return "Warning: \(number) will expire within seven days, the first at \(first.expiresAt.rfc3339). "
+        guard let first = expiring.users.first else { return nil }
+        return
+            "Warning: \(counted(expiring.count, "user")) will expire within seven days, the first at \(first.expiresAt.rfc3339). "
             + "To list them: twoefay user expiring"
     }
 }

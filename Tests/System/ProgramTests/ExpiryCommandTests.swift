@@ -53,16 +53,39 @@ import World
     @Test func usersWhoExpireSoonAreListed() async throws {
         let fixture = try await Fixture(.file)
         let now = SystemTime().now()
-        for (name, days) in [("ada", 6), ("bob", 2), ("carl", 8), ("eve", -1)] {
+        for (name, days) in [("ada", 6), ("bob", 2), ("carl", 8), ("eve", -1), ("mia", 3), ("zoe", -2), ("kim", -3)] {
             _ = try await fixture.registered(name)
             let at = (now + .seconds(days * 86_400)).rfc3339
             _ = try await fixture.json("user", "expire", name, "--website", "shop", "--at", at)
         }
+        // These show their lock, so they count as locked alone.
+        for name in ["mia", "kim"] { _ = try await fixture.json("user", "lock", name, "--website", "shop") }
         let listed = try await fixture.json("user", "expiring")
         #expect(listed["users"]?.array?.map { $0.object?["user"] } == ["bob", "ada"])
+        #expect(listed["count"] == 2)
+        let expired = try await fixture.json("user", "expiring", "--expired")
+        #expect(expired["users"]?.array?.map { $0.object?["user"] } == ["eve", "zoe"] && expired["count"] == 2)
         #expect(try await fixture.json("status")["expiring_users"] == 2)
         let status = try await fixture.tool(["status"]).output
         #expect(status.contains("Warning: 2 users will expire within seven days"), "\(status)")
+    }
+
+    /// A list ends after a thousand users, and says how many more there are.
+    @Test func longListSaysHowManyAreMissing() async throws {
+        let fixture = try await Fixture(.file)
+        _ = try await fixture.registered("ada")
+        #expect(try await fixture.tool(["user", "expiring", "--expired"]).output.contains("No user has expired."))
+        try fixture.relay.forge(
+            """
+            WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1002)
+            INSERT INTO user (id, token, website_id, username, state, expires_at, created_at, operation)
+            SELECT randomblob(16), randomblob(16), u.website_id, 'user-' || n, 'active', '2026-01-01 00:00:00.000',
+            u.created_at, u.operation FROM user u JOIN numbers WHERE u.username = 'ada'
+            """)
+        let listed = try await fixture.json("user", "expiring", "--expired")
+        #expect(listed["users"]?.array?.count == 1000 && listed["count"] == 1002)
+        let text = try await fixture.tool(["user", "expiring", "--expired"]).output
+        #expect(text.hasSuffix("and 2 more\n"), "\(text.suffix(80))")
     }
 
     /// An operator sees what somebody else has written into the store, and that it is no relay's.

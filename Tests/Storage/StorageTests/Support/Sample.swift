@@ -249,6 +249,7 @@ enum Sample {
         _ = try await store.factor(verifiedBy: id(15))
         _ = try await store.run(Expiries.set(id(15), to: later, at: now, as: operation()))
         _ = try await store.run(Expiries.soon(at: now))
+        _ = try await store.run(Expiries.past(at: now))
         _ = try await store.run(Accounts.check(id(15)))
         _ = try await store.challenge(id(15), of: website)
         _ = try await store.pending(of: id(15), at: now)

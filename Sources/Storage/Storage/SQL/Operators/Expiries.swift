@@ -44,32 +44,52 @@ public enum Expiries {
         public let expiresAt: Timestamp
     }
 
+    /// A list of users, which ends after `most`, with the number of all of them.
+    public struct Found: Sendable, Equatable {
+        public let users: [Expiring]
+        public let count: Int64
+    }
+
     /// The most users in a list.
     public static let most = 1000
 
-    /// Finds the users who expire within the time of the warning, the next one first.
-    public static func soon(at now: Timestamp) -> Query<[Expiring]> {
-        let script = Script(
-            "expiring",
-            reads: [
-                expiringUsers(
-                    now: .timestamp(now), until: .timestamp(now + UserExpiry.warning), most: .integer(Int64(most)))
-            ])
-        return Query(script: script) { rows throws(StoreFailure) in
-            var found: [Expiring] = []
+    /// Finds the active users who expire within the time of the warning, the next one first.
+    public static func soon(at now: Timestamp, most: Int = most) -> Query<Found> {
+        let (from, until) = (SQLValue.timestamp(now), SQLValue.timestamp(now + UserExpiry.warning))
+        return found(
+            expiringUsers(now: from, until: until, most: .integer(Int64(most))),
+            countExpiring(now: from, until: until))
+    }
+
+    /// Finds the users who have expired, the last one first. Users in another state than active are
+    /// left out, because they show that state.
+    public static func past(at now: Timestamp, most: Int = most) -> Query<Found> {
+        found(
+            expiredUsers(now: .timestamp(now), most: .integer(Int64(most))), countExpired(now: .timestamp(now)))
+    }
+
+    private static func found(_ list: BoundStatement, _ count: BoundStatement) -> Query<Found> {
+        Query(script: Script("expiring", reads: [list, count])) { rows throws(StoreFailure) in
+            var users: [Expiring] = []
             for row in rows[0] {
-                found.append(
+                users.append(
                     Expiring(
                         username: try row.text("username"), website: try row.text("website_name"),
                         expiresAt: try row.timestamp("expires_at")))
             }
-            return found
+            return Found(users: users, count: try rows[1].first?.integer("user_count") ?? 0)
         }
     }
 
-    private static let expiringUsers = Statement(
+    private static let expiringUsers = Statement("\(listed) \(isExpiring) ORDER BY u.expires_at LIMIT :most")
+    private static let countExpiring = Statement("\(counted) \(isExpiring)")
+    private static let expiredUsers = Statement("\(listed) \(hasExpired) ORDER BY u.expires_at DESC LIMIT :most")
+    private static let countExpired = Statement("\(counted) \(hasExpired)")
+
+    private static let listed = """
+        SELECT u.username, w.name AS website_name, u.expires_at FROM user u JOIN website w ON w.id = u.website_id WHERE
         """
-        SELECT u.username, w.name AS website_name, u.expires_at FROM user u JOIN website w ON w.id = u.website_id
-        WHERE u.expires_at > :now AND u.expires_at <= :until ORDER BY u.expires_at LIMIT :most
-        """)
+    private static let counted = "SELECT count(*) AS user_count FROM user u WHERE"
+    private static let isExpiring = "u.expires_at > :now AND u.expires_at <= :until AND u.state = 'active'"
+    private static let hasExpired = "u.expires_at <= :now AND u.state = 'active'"
 }
