@@ -453,7 +453,7 @@ CREATE TABLE IF NOT EXISTS audit (
     device_id binary(16),
     outcome varchar(32),
     proof varchar(16),
-    note varchar(512),                      -- an operator's words: why a row was adopted, how an identity was checked
+    note varchar(512),                      -- an operator's words (why a row was adopted, how an identity was checked), or the new value, such as an expiry
     UNIQUE (operation)
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 

@@ -11,13 +11,15 @@ enum Factors {
         (403, "approval_required: the challenge, and number?, of the approval"),
         (
             403,
-            "forbidden: the user is locked, frozen or disabled, the identity is not confirmed, or the approval is void"
+            "forbidden: the user is locked, frozen, disabled or expired, the identity is not confirmed, or the approval "
+                + "is void"
         ),
     ]
     private static let dropped = [(204, "the user has no factor of this kind now")]
     private static let paused = (429, "too soon after a wrong code")
     private static let locked = [
-        (403, "codes_locked: too many wrong codes"), (403, "forbidden: the user is locked, frozen or disabled"),
+        (403, "codes_locked: too many wrong codes"),
+        (403, "forbidden: the user is locked, frozen, disabled or expired"),
     ]
 
     static let routes = [

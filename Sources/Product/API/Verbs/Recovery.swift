@@ -64,7 +64,7 @@ enum Recovery {
                 answers: [
                     (201, "totp: secret, uri, qr, expires_at. hotp: kind, state, created_at, confirmed_at"),
                     (201, "push: code, uri, qr, expires_at"), (202, "push: sent_to, expires_at"),
-                    (403, "forbidden: the user is locked, frozen or disabled"),
+                    (403, "forbidden: the user is locked, frozen, disabled or expired"),
                     (409, "the recovery is not ready yet, or has ended"), unknown,
                 ])),
         Route(

@@ -18,7 +18,7 @@ public protocol ReportStore: Sendable {
 /// Invariant: a report never replaces a later one, so an old report that somebody sends again
 /// changes nothing. A report is not in the audit, because phones may send many.
 ///
-/// Tests: `APITests/ReportTests.swift`, `RelayTests/ReportTests.swift`.
+/// Tests: `APITests/ReportTests.swift`; for policies `RelayTests/PhonePostureTests.swift`.
 extension Relay {
     /// Stores a report.
     ///
