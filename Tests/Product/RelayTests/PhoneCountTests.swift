@@ -51,6 +51,82 @@ import World
             try await counts(fixture, of: fixture.first) == DeviceCounts(successes: 2, failures: 3, wrongNumbers: 0))
     }
 
+    /// A report about an ended login changes the user, and not the result.
+    @Test(arguments: StoreKind.all) func lateFraudReportIsNotCounted(kind: StoreKind) async throws {
+        let fixture = try await TwoWebsitesFixture(kind)
+        let asked = try await fixture.ask()
+        #expect(try await fixture.rig.decide(.approve, asked.challenge, number: "47", by: fixture.first) == .success)
+        await #expect(throws: Refusal.alreadyDecided(result: "success")) {
+            try await fixture.rig.decide(.fraud, asked.challenge, by: fixture.second)
+        }
+        #expect(try fixture.rig.count("SELECT count(*) FROM user WHERE state = 'frozen'") == 1)
+        #expect(
+            try await counts(fixture, of: fixture.first) == DeviceCounts(successes: 1, failures: 0, wrongNumbers: 0))
+        #expect(
+            try await counts(fixture, of: fixture.second) == DeviceCounts(successes: 0, failures: 0, wrongNumbers: 0))
+    }
+
+    @Test(arguments: StoreKind.all) func refusedPlaceCountsAsFailure(kind: StoreKind) async throws {
+        let fixture = try await TwoWebsitesFixture(kind)
+        let asked = try await fixture.ask()
+        let phone = fixture.first.credential
+        let closed = try await fixture.rig.on { [rig = fixture.rig] relay in
+            let row = try #require(try await rig.store.challenge(asked.challenge, of: phone.user))
+            let life = try row.life.after(.refusePlace, at: rig.time.now())
+            return try await rig.store.close(
+                ChallengeEnd(
+                    challenge: row.id, life: life, factor: .push, proof: .signed, device: phone,
+                    event: "challenge.answered", at: rig.time.now()), as: relay.operations.new())
+        }
+        #expect(closed != nil)
+        #expect(
+            try await counts(fixture, of: fixture.first) == DeviceCounts(successes: 0, failures: 1, wrongNumbers: 0))
+    }
+
+    @Test(arguments: StoreKind.all) func approvalOfAChangeIsCounted(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let ada = try await Person.registered("ada", at: try await rig.shop(), rig)
+        let phone = try await ada.bound(try TestPhone(pushToken: "first"), ada.code)
+        guard case .approvalRequired(let challenge, let number) = await refusal({ try await ada.addTOTP() }) else {
+            throw RigFailure("not asked")
+        }
+        try await ada.decide(challenge, .approve, number, by: phone)
+        #expect(
+            try await ada.devices().map(\.counts) == [DeviceCounts(successes: 1, failures: 0, wrongNumbers: 0)])
+    }
+
+    /// The website's answer for its user is not one of a phone.
+    @Test(arguments: StoreKind.all) func answerOfTheWebsiteIsNotCounted(kind: StoreKind) async throws {
+        let fixture = try await TwoWebsitesFixture(kind, policies: ["answers": "website"])
+        let asked = try await fixture.ask(number: nil)
+        let result = try await fixture.rig.on { [shop = fixture.shop] relay in
+            try await relay.answer(asked.challenge, of: nil, .approve, by: shop, as: relay.operations.new())
+        }
+        #expect(result == .success)
+        #expect(try fixture.rig.count("SELECT sum(login_successes) + sum(login_failures) FROM device") == 0)
+    }
+
+    /// Both phones answer the same challenge, each at another relay.
+    @Test func answersAtTwoRelaysCountOnce() async throws {
+        let fixture = try await TwoWebsitesFixture(.mariadb)
+        let (rig, other) = (fixture.rig, try await RelayRig(beside: fixture.rig))
+        for round in 1...5 {
+            let asked = try await fixture.ask()
+            let answers = [(rig, fixture.first), (other, fixture.second)]
+            let successes = await withTaskGroup(of: Bool.self) { group in
+                for (rig, phone) in answers {
+                    group.addTask {
+                        (try? await rig.decide(.approve, asked.challenge, number: "47", by: phone)) == .success
+                    }
+                }
+                return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+            }
+            #expect(successes == 1)
+            #expect(try rig.count("SELECT sum(login_successes) FROM device") == Int64(round))
+        }
+        #expect(try rig.count("SELECT sum(login_failures) FROM device") == 0)
+    }
+
     /// If many answers arrive at once, one ends the challenge, and one is counted.
     @Test(arguments: StoreKind.all) func racingAnswersCountOnce(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)

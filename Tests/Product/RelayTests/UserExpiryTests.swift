@@ -104,7 +104,6 @@ import World
         #expect(try await fixture.handIn(fixture.totp(), asked).result == .success)
     }
 
-    /// Otherwise somebody could get a factor that counts as soon as the user is prolonged.
     @Test(arguments: StoreKind.all) func noFactorBeginsAfterTheExpiry(kind: StoreKind) async throws {
         let fixture = try await CodeLoginFixture(kind)
         try fixture.give(.totp)
@@ -122,6 +121,7 @@ import World
         #expect(try await fixture.handIn(fixture.totp(), asked).result == .success)
     }
 
+    /// Otherwise somebody could get a factor that counts as soon as the user is prolonged.
     @Test(arguments: StoreKind.all) func expiredUserGetsNoPhoneAndNoFactor(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.website("shop", policies: ["further-factors": "website", "addresses": "confirmed"])
@@ -136,6 +136,77 @@ import World
         #expect(try rig.count("SELECT count(*) FROM device") == 0)
         try await Self.set(nil, "ada", rig, at: shop)
         _ = try await ada.bound(try TestPhone(pushToken: "late"), ada.code)
+    }
+
+    /// The user approved the phone before the expiry, and the phone asks for the result after it.
+    @Test(arguments: StoreKind.all) func approvedPhoneIsNotAdmittedAfterTheExpiry(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.shop()
+        let ada = try await Person.registered("ada", at: shop, rig)
+        let code = try await ada.furtherCode()
+        let first = try await ada.bound(try TestPhone(pushToken: "first"), ada.code)
+        let second = try TestPhone(pushToken: "second")
+        let number = try #require(await ada.bind(second, code).number)
+        await rig.settled()
+        try await ada.decide(try ada.lastAsked(), .approve, number, by: first)
+        try await Self.set(rig.time.now(), "ada", rig, at: shop)
+        #expect(await ada.bind(second, code).bound == nil)
+        #expect(try rig.devices(.active) == 1)
+        #expect(try rig.count("SELECT count(*) FROM challenge WHERE used_by IS NOT NULL") == 0)
+        try await Self.set(nil, "ada", rig, at: shop)
+        #expect(await ada.bind(second, code).bound != nil)
+    }
+
+    @Test(arguments: StoreKind.all) func approvalIsNotUsedAfterTheExpiry(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.shop()
+        let ada = try await Person.registered("ada", at: shop, rig)
+        let phone = try await ada.bound(try TestPhone(pushToken: "first"), ada.code)
+        guard case .approvalRequired(let challenge, let number) = await refusal({ try await ada.addTOTP() }) else {
+            throw RigFailure("not asked")
+        }
+        try await ada.decide(challenge, .approve, number, by: phone)
+        try await Self.set(rig.time.now(), "ada", rig, at: shop)
+        #expect(await refusal { try await ada.addTOTP(approval: challenge) } == .userExpired)
+        #expect(await ada.refusedCode(challenge) == .userExpired)
+        try await Self.set(nil, "ada", rig, at: shop)
+        let setup = try await ada.addTOTP(approval: challenge)
+        #expect(try await ada.confirm(try ada.code(setup.secret)))
+    }
+
+    @Test(arguments: StoreKind.all) func addressIsNotConfirmedAfterTheExpiry(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.shop()
+        let ada = try await Person.registered("ada", at: shop, rig)
+        let address = "new@example.com"
+        _ = try await ada.change { $0.addresses.updateValue(address, forKey: .mail) }
+        let code = try addressCode(await rig.mails.next())
+        try await Self.set(rig.time.now(), "ada", rig, at: shop)
+        #expect(await refusal { try await ada.confirm(address, code) } == .userExpired)
+        #expect(await refusal { try await ada.sendCode(to: address) } == .userExpired)
+        #expect(
+            await refusal { try await ada.change { $0.addresses.updateValue("b@example.com", forKey: .mail) } }
+                == .userExpired)
+        try await Self.set(nil, "ada", rig, at: shop)
+        #expect(try await ada.confirm(address, code))
+    }
+
+    /// Without the refusal, the code would be used up, or a wrong one counted.
+    @Test(arguments: StoreKind.all) func recoveryCodeIsNotUsedAfterTheExpiry(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.shop("shop", ["recovery-check": "off"])
+        let ada = try await Person.registered("ada", at: shop, rig)
+        let codes = try await ada.addRecoveryCodes()
+        try await Self.set(rig.time.now(), "ada", rig, at: shop)
+        for code in [codes[0], "wrong"] {
+            #expect(await refusal { try await ada.unlock(by: code) } == .userExpired)
+        }
+        #expect(try rig.count("SELECT count(*) FROM recovery_code WHERE used_at IS NOT NULL") == 0)
+        #expect(try rig.count("SELECT code_failures FROM user") == 0)
+        try rig.execute("UPDATE user SET state = 'frozen', stopped_by = 'phone'")
+        // The code lifts the freeze, and the expiry stays.
+        #expect(try await ada.unlock(by: codes[0]))
+        #expect(try await rig.on { relay in try await relay.user(named: "ada", of: shop).state } == .expired)
     }
 
     @Test(arguments: StoreKind.all) func websiteCannotApproveAfterTheExpiry(kind: StoreKind) async throws {
@@ -154,6 +225,22 @@ import World
         #expect(try await answer(.deny) == .failure)
     }
 
+    @Test(arguments: StoreKind.all) func websiteBindsNoPhoneOfAnExpiredUser(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop", policies: ["answers": "website"])
+        let ada = try await Person.registered("ada", at: shop, rig)
+        func bind() async throws {
+            _ = try await rig.on { relay in
+                try await relay.bind(token: ada.token, pushToken: "token", by: shop, as: relay.operations.new())
+            }
+        }
+        try await Self.set(rig.time.now(), "ada", rig, at: shop)
+        #expect(await refusal { try await bind() } == .userExpired)
+        #expect(try rig.count("SELECT count(*) FROM device") == 0)
+        try await Self.set(nil, "ada", rig, at: shop)
+        try await bind()
+    }
+
     /// A lock says more than the expiry, and stays when the expiry is removed.
     @Test func lockedUserStaysLocked() async throws {
         #expect(try await fixture.lock())
@@ -170,32 +257,6 @@ import World
         try await Self.set(fixture.rig.time.now(), fixture)
         try fixture.rig.forge("UPDATE user SET expires_at = NULL WHERE username = 'ada'")
         #expect(await refusal { try await fixture.ask() } == .broken)
-    }
-
-    @Test func registrationMayHaveAnExpiry() async throws {
-        let registration = Registration(
-            username: "eve", email: nil, phone: nil, displayName: nil, language: nil, expiresAt: rig.time.now())
-        _ = try await rig.on { [fixture] relay in
-            try await relay.register(registration, by: fixture.shop, as: relay.operations.new())
-        }
-        let row = try await rig.on { [fixture] relay in try await relay.user(named: "eve", of: fixture.shop) }
-        #expect(row.state == .expired && row.expiresAt == rig.time.now())
-    }
-}
-    @Test(arguments: StoreKind.all) func websiteBindsNoPhoneOfAnExpiredUser(kind: StoreKind) async throws {
-        let rig = try await RelayRig(kind)
-        let shop = try await rig.website("shop", policies: ["answers": "website"])
-        let ada = try await Person.registered("ada", at: shop, rig)
-        func bind() async throws {
-            _ = try await rig.on { relay in
-                try await relay.bind(token: ada.token, pushToken: "token", by: shop, as: relay.operations.new())
-            }
-        }
-        try await Self.set(rig.time.now(), "ada", rig, at: shop)
-        #expect(await refusal { try await bind() } == .userExpired)
-        #expect(try rig.count("SELECT count(*) FROM device") == 0)
-        try await Self.set(nil, "ada", rig, at: shop)
-        try await bind()
     }
 
     /// As with a lock, the website cannot undo what the operator has decided.
@@ -252,3 +313,13 @@ import World
         #expect(try await Self.row(fixture).expiresAt == now)
     }
 
+    @Test func registrationMayHaveAnExpiry() async throws {
+        let registration = Registration(
+            username: "eve", email: nil, phone: nil, displayName: nil, language: nil, expiresAt: rig.time.now())
+        _ = try await rig.on { [fixture] relay in
+            try await relay.register(registration, by: fixture.shop, as: relay.operations.new())
+        }
+        let row = try await rig.on { [fixture] relay in try await relay.user(named: "eve", of: fixture.shop) }
+        #expect(row.state == .expired && row.expiresAt == rig.time.now())
+    }
+}
