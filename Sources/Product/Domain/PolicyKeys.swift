@@ -200,14 +200,26 @@ extension Policy {
 
     /// Returns these policies with the changes of a website's row. A key from a newer relay is
     /// ignored.
-    public func changed(by json: String) throws(Fault) -> Policy {
+    ///
+    /// A stored `number-below` that names no amount, such as one without a currency from an earlier
+    /// version, does not make all calls of the website fail. It bounds nothing, so a number is
+    /// always asked for, which is the stricter reading. Other unreadable values have no such reading.
+    ///
+    /// - Parameter note: is called with the fault of a value that is read as none.
+    public func changed(by json: String, noting note: (Fault) -> Void = { _ in }) throws(Fault) -> Policy {
         guard let value = try? JSONReader.read(Array(json.utf8)), let object = value.object else {
             throw Fault(message: "the policies in the database are not a JSON object")
         }
         var policy = self
         for key in Self.keys {
             guard let text = object[key]?.string else { continue }
-            try policy.set(key, to: text)
+            do throws(Fault) {
+                try policy.set(key, to: text)
+            } catch {
+                guard key == "number-below" else { throw error }
+                policy.numberBelow = nil
+                note(error)
+            }
         }
         return policy
     }

@@ -79,6 +79,8 @@ public final class Relay: Sendable {
     public let quotaUse: QuotaUse
     let userQuota: UserQuota
     let quotaNotices = QuotaLog()
+    /// The websites whose outdated policies were logged.
+    let outdatedPolicies = Mutex<Set<WebsiteID>>([])
     let changeFeed = ChangeFeed()
     let revocations = Revocations()
     let revocationLists = RevocationListCache()

@@ -151,19 +151,20 @@ private struct Difference {
     static func between(
         _ old: Websites.Traits, _ new: Websites.Traits, settings: Settings
     ) throws(Failure) -> [Difference] {
-        let (before, after) = (try values(of: old, settings), try values(of: new, settings))
+        // The edit may repair a value that cannot be read.
+        let before = values(of: old, WebsitePolicy.stored(old, settings: settings))
+        let after = values(of: new, try WebsitePolicy(new, settings: settings).rows)
         return zip(before, after).map { Difference(name: $0.name, before: $0.value, after: $1.value) }
             .filter { $0.before != $0.after }
     }
 
     private static func values(
-        of traits: Websites.Traits, _ settings: Settings
-    ) throws(Failure) -> [(name: String, value: Value)] {
-        let holding = try WebsitePolicy(traits, settings: settings)
+        of traits: Websites.Traits, _ rows: [(key: String, text: String, isOwn: Bool)]
+    ) -> [(name: String, value: Value)] {
         return [
             ("display-name", Value(text: traits.displayName, isOfSettings: false)),
             ("webhook", Value(text: traits.webhookURL, isOfSettings: false)),
-        ] + holding.rows.map { ($0.key, Value(text: $0.text, isOfSettings: !$0.isOwn)) }
+        ] + rows.map { ($0.key, Value(text: $0.text, isOfSettings: !$0.isOwn)) }
     }
 
     static func json(_ differences: [Difference], _ secret: String?, website: String) -> JSONValue {

@@ -15,7 +15,9 @@ extension Tool {
         let store = try OperatorStore(settings)
         defer { store.close() }
         let website = try store.website(named: invocation.operand(0))
-        let rows = try WebsitePolicy(website.traits, settings: settings).rows
+        let policy = try WebsitePolicy(website.traits, settings: settings)
+        let rows = policy.rows
+        let remarks = policy.remarks.map { "Warning: a stored policy is read as none: \($0)\n\n" }.joined()
         let keys = try store.read(Websites.keys(of: website.id))
         let keyRows = keys.map { [Hex.encode($0.thumbprint), $0.createdAt.rfc3339] }
         let keyText = keys.isEmpty ? "Keys: none" : Table(["KEY", "CREATED"], keyRows).text
@@ -30,7 +32,7 @@ extension Tool {
 
             \(Table(["POLICY", "VALUE", "SOURCE"], rows.map { [$0.key, $0.text, $0.isOwn ? "website" : "settings"] }).text)
 
-            To change a policy: twoefay website edit \(website.name) --POLICY VALUE
+            \(remarks)To change a policy: twoefay website edit \(website.name) --POLICY VALUE
             """,
             json: .object([
                 "website": .string(website.name), "display_name": .string(website.traits.displayName),
@@ -45,6 +47,7 @@ extension Tool {
                         ])
                     }),
                 "policies": .object(JSONObject(rows.map { ($0.key, .string($0.text)) })),
+                "remarks": .array(policy.remarks.map { .string($0) }),
                 "own": .array(rows.filter(\.isOwn).map { .string($0.key) }),
             ]))
     }

@@ -1,6 +1,7 @@
 import Domain
 import HTTP
 import JSON
+import Log
 import Relay
 import TestSupport
 import Testing
@@ -112,6 +113,30 @@ struct IdentityTests {
         #expect(
             await shop.send("POST", "/backup", ["token": .string(token), "otp": "123456"]).faults
                 == ["challenge missing"])
+    }
+
+    /// A bound that an earlier version stored without its currency does not stop the website: the
+    /// number is always asked for. A value without such a reading stops it, and the log says why.
+    @Test func outdatedPolicyDoesNotStopItsWebsite() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        _ = try await shop.enrol("bob")
+        try rig.relay.execute(#"UPDATE website SET policy = '{"answers":"certificate","number-below":"30"}'"#)
+        let cheap: JSONObject = [
+            "username": "bob", "details": [["label": "amount", "value": "1.00 EUR"]],
+        ]
+        for _ in 0..<2 {
+            let asked = await shop.send("POST", "/login", cheap)
+            #expect(asked.status == 201 && asked["number"]?.string?.utf8.count == 2, "\(asked.text)")
+        }
+        let warned = rig.relay.sink.drain().filter { $0.contains("event=website.policy") }
+        #expect(warned.count == 1 && warned[0].contains("level=warning") && warned[0].contains("number-below"))
+
+        try rig.relay.execute(#"UPDATE website SET policy = '{"answers":"certificate","number":"3"}'"#)
+        #expect(await shop.send("POST", "/login", cheap).status == 500)
+        let broken = rig.relay.sink.drain().filter { $0.contains("event=website.policy") }
+        #expect(
+            broken.count == 1 && broken[0].contains("level=error") && broken[0].contains("number must be 0, 2 or 6"))
     }
 
     @Test func foreignResourceReadsAsNotFound() async throws {

@@ -115,6 +115,19 @@ import World
         #expect(Policy.keys.allSatisfy { policy.text(of: $0) != nil })
     }
 
+    /// An earlier version stored the bound without its currency. No other value is read leniently.
+    @Test func storedBoundWithoutACurrencyBoundsNothing() throws {
+        var settings = Policy()
+        try settings.set("number-below", to: "30 EUR")
+        var faults: [String] = []
+        let read = try settings.changed(by: #"{"lifetime":"90","number-below":"30"}"#) { faults.append($0.message) }
+        #expect(read.numberBelow == nil && read.lifetime == 90)
+        #expect(faults.count == 1 && faults[0].hasPrefix("number-below must be"))
+        #expect(throws: Policy.Fault.self) { try settings.changed(by: #"{"lifetime":"9","number-below":"30"}"#) }
+        _ = try settings.changed(by: #"{"number-below":"49.90 CHF"}"#) { _ in Issue.record("a readable value is noted")
+        }
+    }
+
     @Test(arguments: [
         ("answers", "trusted"), ("answers", ""), ("lifetime", "59"), ("lifetime", "601"), ("lifetime", "x"),
         ("number", "3"), ("phone-place", "no"), ("phone-place-distance", "49"), ("phone-place-distance", "20001"),

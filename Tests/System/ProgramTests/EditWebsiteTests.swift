@@ -37,6 +37,36 @@ import Testing
         #expect(website["own"] == ["lifetime"])
     }
 
+    /// A value that this version cannot read is named, and can be replaced without SQL, by which the
+    /// row would not be genuine any more.
+    @Test func unreadablePolicyCanBeReplaced() async throws {
+        let (installed, run) = try await installed()
+        try Fixture.execute(#"UPDATE website SET policy = '{"number":"3","lifetime":"120"}'"#, in: installed)
+        let broken = try await run(["show", "shop"])
+        #expect(broken.status == 1 && broken.errors.contains("number must be 0, 2 or 6"), "\(broken.errors)")
+        #expect(broken.errors.contains("website edit NAME --POLICY VALUE"), "\(broken.errors)")
+        let other = try await run(["edit", "shop", "--lifetime", "90"])
+        #expect(other.status == 1 && other.errors.contains("number must be 0, 2 or 6"), "\(other.errors)")
+        let repaired = try await run(["edit", "shop", "--number", "2", "--json"])
+        #expect(
+            try repaired.json["changed"]?.object == ["number": ["before": "3", "after": "2"]], "\(repaired.errors)")
+        #expect(try await run(["show", "shop", "--json"]).json["policies"]?.object?["lifetime"] == "120")
+    }
+
+    @Test func outdatedBoundIsReadAsNone() async throws {
+        let (installed, run) = try await installed()
+        try Fixture.execute(#"UPDATE website SET policy = '{"number-below":"30"}'"#, in: installed)
+        let shown = try await run(["show", "shop", "--json"])
+        #expect(try shown.json["policies"]?.object?["number-below"] == "none", "\(shown.errors)")
+        #expect(try shown.json["remarks"]?.array?.count == 1)
+        #expect(try await run(["show", "shop"]).output.contains("Warning: a stored policy is read as none"))
+        let repaired = try await run(["edit", "shop", "--number-below", "30 EUR", "--json"])
+        #expect(
+            try repaired.json["changed"]?.object == ["number-below": ["before": "30", "after": "30 EUR"]],
+            "\(repaired.errors)")
+        #expect(try await run(["show", "shop", "--json"]).json["remarks"] == [])
+    }
+
     @Test func showNamesTheSourceOfEachPolicy() async throws {
         let (_, run) = try await installed()
         // The same value as in the settings, but from now on independent of them.

@@ -1,5 +1,6 @@
 import Domain
 import Log
+import Synchronization
 import World
 
 /// The store port that identifies callers. It is queried for every request, so that a revocation
@@ -88,12 +89,18 @@ extension Relay {
     /// installation.
     func website(_ row: WebsiteRow) throws(Refusal) -> Website {
         do {
-            let policy = try defaultPolicy.changed(by: row.policy)
+            let policy = try defaultPolicy.changed(by: row.policy) { noteOutdated($0, of: row) }
             return Website(id: row.id, name: row.name, displayName: row.displayName, policy: policy)
         } catch {
             log.error("website.policy", [.website: row.name, .reason: error.message])
             throw .broken
         }
+    }
+
+    /// Logs a stored policy that is read as none, once for each website.
+    private func noteOutdated(_ fault: Policy.Fault, of row: WebsiteRow) {
+        guard outdatedPolicies.withLock({ $0.insert(row.id).inserted }) else { return }
+        log.warning("website.policy", [.website: row.name, .reason: fault.message])
     }
 
     /// Returns the phone with that id if it is active and the key is its own.

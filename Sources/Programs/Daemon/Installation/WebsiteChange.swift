@@ -38,7 +38,7 @@ public struct WebsiteChange: Sendable {
 
     /// Returns the website with the changes. Policies that only a newer relay knows stay unchanged.
     public func applied(to old: Websites.Traits) throws(Failure) -> Websites.Traits {
-        guard var given = old.ownPolicies else { throw Self.broken }
+        guard var given = old.ownPolicies else { throw Self.broken("they are not a JSON object") }
         for (name, text) in policies { given[name] = text == Self.fromSettings ? nil : .string(text) }
         return Websites.Traits(
             displayName: displayName ?? old.displayName, policy: JSONWriter.text(.object(given)),
@@ -52,15 +52,33 @@ public struct WebsitePolicy: Sendable {
     /// settings' one does.
     public let rows: [(key: String, text: String, isOwn: Bool)]
     public let policy: Policy
+    /// The faults of stored values that are read as none.
+    public let remarks: [String]
 
     public init(_ traits: Websites.Traits, settings: Settings) throws(Failure) {
-        guard let own = traits.ownPolicies else { throw WebsiteChange.broken }
+        guard let own = traits.ownPolicies else { throw WebsiteChange.broken("they are not a JSON object") }
+        var remarks: [String] = []
         do throws(Policy.Fault) {
-            let policy = try settings.policy.changed(by: traits.policy)
+            let policy = try settings.policy.changed(by: traits.policy) { remarks.append($0.message) }
             self.policy = policy
             rows = Policy.keys.map { ($0, policy.text(of: $0) ?? "", own[$0] != nil) }
         } catch {
-            throw WebsiteChange.broken
+            throw WebsiteChange.broken(error.message)
+        }
+        self.remarks = remarks
+    }
+
+    /// Returns the policies with the stored texts of those that cannot be read. A command that
+    /// repairs them shows them as they were.
+    public static func stored(
+        _ traits: Websites.Traits, settings: Settings
+    ) -> [(key: String, text: String, isOwn: Bool)] {
+        let own = traits.ownPolicies ?? JSONObject()
+        var policy = settings.policy
+        return Policy.keys.map { key in
+            guard let text = own[key]?.string else { return (key, policy.text(of: key) ?? "", false) }
+            let isReadable = (try? policy.set(key, to: text)) != nil
+            return (key, isReadable ? policy.text(of: key) ?? "" : text, true)
         }
     }
 }
@@ -71,7 +89,11 @@ extension Websites.Traits {
 }
 
 extension WebsiteChange {
-    fileprivate static let broken = Failure(
-        .failed, "the policies of the website in the store cannot be read",
-        next: "Correct the column policy of its row in the table website; no relay writes such a value.")
+    /// The failure for stored policies that no relay of this version writes. Until they are set
+    /// again, the relay refuses all calls of the website.
+    fileprivate static func broken(_ fault: String) -> Failure {
+        Failure(
+            .failed, "the policies of the website in the store cannot be read: \(fault)",
+            next: "Set that policy again: twoefay website edit NAME --POLICY VALUE")
+    }
 }
