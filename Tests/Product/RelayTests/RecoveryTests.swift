@@ -1,4 +1,6 @@
 import Bytes
+import Crypto
+import DeliveryOutcomes
 import Domain
 import Storage
 import TestSupport
@@ -87,6 +89,89 @@ import World
             fixture.rig.time.advance(by: Self.day)
             #expect(await refusal { try await fixture.finish(handle) } != nil)
         }
+    }
+
+    /// What else ends a recovery. The website has shown it as waiting, and learns that it is over.
+    @Test(arguments: StoreKind.all, ["factor", "phone", "fraud", "address", "operator"])
+    func endByAnotherChangeIsReported(kind: StoreKind, way: String) async throws {
+        let fixture = try await RecoveryFixture(kind)
+        let (ada, rig, shop) = (fixture.ada, fixture.rig, fixture.shop)
+        let phone = try #require(fixture.phone)
+        let handle = try await fixture.opened()
+        _ = try await fixture.proved(handle)
+        #expect(try fixture.events("recovery.cancelled") == [0, 0])
+        switch way {
+        case "factor": try await ada.drop(.recovery)
+        case "phone": try await rig.on { relay in try await relay.unbind(phone.id, ofUser: "ada", by: shop) }
+        case "fraud":
+            // A report about a login that has ended, as a signed answer makes it.
+            let asked = try await ada.login()
+            try await ada.decide(asked.challenge, .deny, by: phone)
+            let frozen = try await rig.on { relay in
+                try await rig.store.freeze(
+                    LateFraud(challenge: asked.challenge, phone: phone, at: rig.time.now()), as: relay.operations.new())
+            }
+            #expect(frozen?.became == .frozen)
+        case "address": _ = try await ada.change { $0.addresses.updateValue(nil, forKey: .mail) }
+        default:
+            let user = try await rig.on { relay in try await relay.user(named: "ada", of: shop).id }
+            let isDropped = try await rig.on { relay in
+                try await rig.store.run(
+                    Factors.drop(.mail, of: user, by: .operator, at: rig.time.now(), as: relay.operations.new()))
+            }
+            #expect(isDropped)
+        }
+        #expect(try fixture.phase() == "cancelled")
+        #expect(try fixture.events("recovery.cancelled")[0] == 1)
+        #expect(
+            try rig.count("SELECT count(*) FROM audit WHERE event = 'recovery.cancelled' AND note = 'relay'") == 1)
+        #expect(try await fixture.state(handle).phase == .cancelled)
+    }
+
+    /// One that has expired has ended already.
+    @Test(arguments: StoreKind.all) func expiredRecoveryIsNotReportedAsCancelled(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        let handle = try await fixture.opened()
+        fixture.rig.time.advance(by: Self.day * 30)
+        try await fixture.ada.drop(.recovery)
+        #expect(try fixture.events("recovery.cancelled") == [0, 0])
+        #expect(try await fixture.state(handle).phase == .expired)
+    }
+
+    /// The links of a website without a page of its own lead to the page of the settings, as they
+    /// are when the mail is sent.
+    @Test(arguments: StoreKind.all) func reloadedPageReachesTheMails(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let page = "https://new.example/recover"
+        var policy = Policy()
+        try policy.set("recovery-url", to: "https://old.example/recover")
+        rig.relay.replace(policy)
+        let stored = try await rig.shop()
+        try rig.execute("UPDATE website SET policy = '{\"answers\":\"certificate\"}'")
+        let shop = try await rig.on { relay in
+            try await relay.website(named: "shop", key: SHA256.hash(Array("shop".utf8)))
+        }
+        #expect(shop.id == stored.id && shop.policy.recoveryURL == policy.recoveryURL)
+        let ada = try await Person.registered("ada", at: shop, rig, email: RecoveryFixture.address)
+        _ = try await ada.withTOTP()
+        // The relay gets other settings between the request and the mail, which is tried again.
+        rig.mails.answer(.retry(after: .seconds(30), reason: "busy"))
+        _ = try await rig.on { relay in
+            try await relay.startRecovery(of: .totp, username: "ada", by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        try policy.set("recovery-url", to: page)
+        rig.relay.replace(policy)
+        rig.time.advance(by: .seconds(60))
+        try await rig.on { relay in await relay.processDueEntries() }
+        await rig.settled()
+        let links = rig.mails.sent.compactMap { mail -> String? in
+            guard case .recovery(.begin(let link)) = mail.content else { return nil }
+            return String(decoding: link.reveal(), as: UTF8.self)
+        }
+        #expect(links.count == 2)
+        #expect(links.first?.hasPrefix("https://old.example/recover#") == true)
+        #expect(links.last?.hasPrefix("\(page)#") == true)
     }
 
     @Test(arguments: StoreKind.all) func tokenIsReplacedAtOnce(kind: StoreKind) async throws {

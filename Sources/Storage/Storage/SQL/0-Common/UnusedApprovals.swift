@@ -1,21 +1,27 @@
 import Domain
 import Relay
+import World
 
 /// Ends all that an approval could still make active, when the phone or factor that may have
 /// approved it is no longer trusted.
 enum UnusedApprovals {
     /// Deletes waiting phones except `device`. Deletes unused activation codes and waiting factors
-    /// that were approved by the user. Marks unused approvals as used. It is part of a change, and
-    /// has no effect unless `operation` is in the audit.
-    static func ended(of user: UserID, but device: DeviceID?, by operation: SQLValue) -> [BoundStatement] {
-        [
-            dropWaitingPhones(user: .id(user), device: .id(device), operation: operation),
+    /// that were approved by the user. Marks unused approvals as used, and ends open recoveries. It
+    /// is part of a change, and has no effect unless `noted` is in the audit.
+    ///
+    /// - Parameter noted: the id of the audit row, if it is not the operation's.
+    static func ended(
+        of user: UserID, but device: DeviceID?, at now: Timestamp, as operation: Operation, noted: OperationID? = nil
+    ) -> [BoundStatement] {
+        let audited = noted ?? operation.id
+        let (person, mark) = (SQLValue.id(user), SQLValue.id(audited))
+        return [
+            dropWaitingPhones(user: person, device: .id(device), operation: mark),
             AttestationRows.dropOrphans(of: user),
-            dropActivations(user: .id(user), operation: operation),
-            dropWaitingFactors(user: .id(user), operation: operation),
-            useAll(operation: operation, user: .id(user)),
-            Recoveries.ended(of: user, by: operation),
-        ]
+            dropActivations(user: person, operation: mark),
+            dropWaitingFactors(user: person, operation: mark),
+            useAll(operation: mark, user: person),
+        ] + Recoveries.ended(of: user, at: now, noted: audited, as: operation)
     }
 
     private static let dropWaitingPhones = Statement(
@@ -44,6 +50,9 @@ enum UnusedApprovals {
         AND \(Guards.audited)
         """)
 
-    /// The rows from which `ended` takes a right: approvals, used or not.
-    static func rows(of user: UserID) -> [SignedRows] { [.approvals(of: user).lenient] }
+    /// The rows that `ended` writes: approvals, used or not, which lose a right, and the entry about
+    /// ended recoveries.
+    static func rows(of user: UserID, as operation: Operation) -> [SignedRows] {
+        [.approvals(of: user).lenient] + Recoveries.rowsOfEnd(as: operation)
+    }
 }

@@ -39,7 +39,7 @@ extension Store: AddressStore {
         }
         let taken = writing.addresses.map { TakenAddresses.find($0.kind, $0.address, user: writing.user) }
         let change = Change(
-            "change", operation, rows: writing.rows, writes,
+            "change", operation, rows: writing.rows(as: operation), writes,
             reads: [userNow(user: user, website: .id(writing.website), now: .timestamp(writing.at))] + taken)
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
@@ -100,14 +100,14 @@ private let userNow = Statement(
 extension UserUpdate {
     /// The rows that a change of a user writes: the user's, the approval's, and those of the
     /// address factors. The user's row comes first, because other changes of the user wait for it.
-    fileprivate var rows: [SignedRows] {
+    fileprivate func rows(as operation: Operation) -> [SignedRows] {
         var rows: [SignedRows] = [.user(user).signed]
         if let approved = addresses.first?.approvedBy { rows.append(.challenge(approved.challenge).signed) }
         for factor in addresses {
             rows += Factors.rows(factor)
             rows.append(.sentCodes(of: factor.id).lenient)
         }
-        for kind in change.removed { rows += Factors.rows(takingAway: kind, of: user, at: at) }
+        for kind in change.removed { rows += Factors.rows(takingAway: kind, of: user, at: at, as: operation) }
         return rows
     }
 }

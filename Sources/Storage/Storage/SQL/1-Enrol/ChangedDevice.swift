@@ -59,7 +59,7 @@ extension Phones {
         var rows = [user.lenient, device.lenient]
         if change.isUnbinding {
             rows += Locks.rows(ending: change.user, at: change.at, as: operation)
-            rows += UnusedApprovals.rows(of: change.user)
+            rows += UnusedApprovals.rows(of: change.user, as: operation)
         }
         return change.state == .revoked ? rows + AccountEventRows.rows(.deviceUnbound, as: operation) : rows
     }
@@ -120,7 +120,7 @@ extension Phones {
             dropEntriesOfApprovals(user: .id(user), operation: .id(operation)),
             LoginDecidedRows.insertLoginDecided(of: user, at: now, as: operation),
             Locks.auditEnded(user, .cancelled, at: now, as: operation),
-        ] + UnusedApprovals.ended(of: user, but: device, by: .id(operation))
+        ] + UnusedApprovals.ended(of: user, but: device, at: now, as: operation)
     }
 
     private static let dropPushes = Statement(

@@ -61,17 +61,33 @@ extension Recoveries {
         operation.identifier("own \(event.rawValue)")
     }
 
-    /// Cancels what was proved while a factor or address could still be trusted. It is part of a
-    /// change that `operation` has put into the audit. The website sees it in the list of
-    /// recoveries.
-    static func ended(of user: UserID, by operation: SQLValue) -> BoundStatement {
-        endOpen(user: .id(user), operation: operation)
+    /// Cancels what was proved while a factor or address could still be trusted, and notifies the
+    /// website. The user did what ended the recovery, or is notified of that, and gets no mail.
+    ///
+    /// - Parameter noted: the id of the audit row of the change.
+    static func ended(
+        of user: UserID, at now: Timestamp, noted: OperationID, as operation: Operation
+    ) -> [BoundStatement] {
+        let own = ending(.recoveryCancelled, operation)
+        return [
+            endOpen(own: .id(own), user: .id(user), now: .timestamp(now), operation: .id(noted)),
+            auditEnded(own: .id(own), now: .timestamp(now), user: .id(user)),
+        ] + AccountEventRows.webhook(.recoveryCancelled, user: user, at: now, as: operation, noted: own)
     }
 
     private static let endOpen = Statement(
         """
-        UPDATE recovery SET state = 'cancelled', stopped_by = 'relay'
-        WHERE user_id = :user AND state IN ('sent', 'opened', 'proved') AND \(Guards.audited)
+        UPDATE recovery SET state = 'cancelled', stopped_by = 'relay', operation = :own
+        WHERE user_id = :user AND state IN ('sent', 'opened', 'proved') AND expires_at > :now AND \(Guards.audited)
+        """)
+
+    /// Audits the end, once for all recoveries that ended together.
+    private static let auditEnded = Statement(
+        """
+        INSERT INTO audit (operation, at, event, website_id, user_id, outcome, note)
+        SELECT :own, :now, 'recovery.cancelled', u.website_id, u.id, r.factor, 'relay'
+        FROM recovery r JOIN user u ON u.id = r.user_id WHERE r.user_id = :user AND r.operation = :own
+        \(Audit.once)
         """)
 }
 
@@ -174,6 +190,7 @@ extension Recoveries {
             unbindOthers(user: person, device: phone, operation: change),
             CertificateRows.revokeOfOthers(now: time, user: person, device: phone, operation: change),
             dropPushesToOthers(user: person, device: phone, operation: change),
+            DeviceReports.droppedOfOthers(than: device, of: user, as: operation),
         ] + Phones.approvalsEnded(of: user, but: device, at: now, as: operation)
             + reported(own, of: user, at: now, as: operation)
     }
@@ -190,7 +207,6 @@ extension Recoveries {
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, device_id, outcome)
         SELECT d.id, :now, CASE WHEN d.approval IS NULL THEN 'device.unbound' ELSE 'device.withdrawn' END, u.website_id,
-            DeviceReports.droppedOfOthers(than: device, of: user, as: operation),
         u.id, d.id, 'code' FROM device d JOIN user u ON u.id = d.user_id
         WHERE d.user_id = :user AND d.id <> :device AND d.state <> 'revoked' AND \(Guards.audited)
         \(Audit.once)
@@ -215,7 +231,7 @@ extension Recoveries {
     /// The rows that `phonesReplaced` writes.
     static func rows(replacingPhonesOf user: UserID, at now: Timestamp, as operation: Operation) -> [SignedRows] {
         [.devices(of: user).lenient, .recoveriesOfPhones(of: user).signed]
-            + Locks.rows(ending: user, at: now, as: operation) + UnusedApprovals.rows(of: user)
+            + Locks.rows(ending: user, at: now, as: operation) + UnusedApprovals.rows(of: user, as: operation)
             + AccountEventRows.rows(.recoveryDone, as: operation)
     }
 }

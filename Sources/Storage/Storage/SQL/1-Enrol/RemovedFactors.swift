@@ -21,8 +21,8 @@ extension Factors {
         // because other changes of the user wait for it.
         return Query(
             change: Change(
-                "drop", operation, rows: [.user(user).lenient] + UnusedApprovals.rows(of: user),
-                writes + UnusedApprovals.ended(of: user, but: nil, by: .id(operation)))
+                "drop", operation, rows: [.user(user).lenient] + UnusedApprovals.rows(of: user, as: operation),
+                writes + UnusedApprovals.ended(of: user, but: nil, at: now, as: operation))
         ) { rows in rows.happened }
     }
 
@@ -97,8 +97,10 @@ extension Factors {
 
     /// The rows from which `takenAway` takes rights: the waiting factor with its address, and the
     /// expiry of its codes.
-    static func rows(takingAway kind: Factor, of user: UserID, at now: Timestamp) -> [SignedRows] {
-        [.factors(kind, of: user).lenient] + rows(voiding: kind, of: user, at: now)
+    static func rows(
+        takingAway kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
+    ) -> [SignedRows] {
+        [.factors(kind, of: user).lenient] + rows(voiding: kind, of: user, at: now, as: operation)
     }
 
     /// Deletes the codes that were sent to the active address, and expires those that were sent to
@@ -113,7 +115,7 @@ extension Factors {
                 now: .timestamp(now), user: .id(user), kind: .word(kind), operation: .id(operation)),
             dropEntries(user: .id(user), kind: .word(kind), operation: .id(operation)),
         ] + (kind == .mail ? ActivationMails.voidedAtFormerAddress(user, at: now, as: operation) : [])
-            + (kind == .mail ? [Recoveries.ended(of: user, by: .id(operation))] : [])
+            + (kind == .mail ? Recoveries.ended(of: user, at: now, noted: operation.id, as: operation) : [])
             + leftBehind(kind, of: user, at: now, as: operation)
     }
 
@@ -127,11 +129,15 @@ extension Factors {
         """)
 
     /// The rows from which `codesVoided` takes rights: codes that were sent to confirm an address,
-    /// and mailed activation codes. A waiting factor has no other codes.
-    static func rows(voiding kind: Factor, of user: UserID, at now: Timestamp) -> [SignedRows] {
+    /// and mailed activation codes. A waiting factor has no other codes. The end of a mail address
+    /// also ends recoveries, of which an entry tells the website.
+    static func rows(
+        voiding kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
+    ) -> [SignedRows] {
         guard kind.isSent else { return [] }
-        let activations = kind == .mail ? [SignedRows.activations(of: user, at: now).lenient] : []
-        return [.confirmingCodes(kind, of: user).lenient] + activations
+        let codes = [SignedRows.confirmingCodes(kind, of: user).lenient]
+        guard kind == .mail else { return codes }
+        return codes + [.activations(of: user, at: now).lenient] + Recoveries.rowsOfEnd(as: operation)
     }
 
     /// Deletes the active factor that another one replaces.

@@ -74,7 +74,7 @@ public enum Factors {
     static func rows(
         confirming factor: CodeFactor, of user: UserID, at now: Timestamp, as operation: Operation
     ) -> [SignedRows] {
-        [.user(user).signed, .factor(factor.id).signed] + rows(voiding: factor.kind, of: user, at: now)
+        [.user(user).signed, .factor(factor.id).signed] + rows(voiding: factor.kind, of: user, at: now, as: operation)
             + (factor.kind == .totp ? Recoveries.rows(finishedBy: factor.id, as: operation) : [])
     }
 

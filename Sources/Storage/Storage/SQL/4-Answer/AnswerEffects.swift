@@ -149,7 +149,9 @@ extension AnswerEffects {
         ]
         // Somebody who tricked the user into an approval must not be able to use it after the user
         // is unlocked.
-        if becomes == .frozen { writes += UnusedApprovals.ended(of: user, but: device, by: .id(own)) }
+        if becomes == .frozen {
+            writes += UnusedApprovals.ended(of: user, but: device, at: at, as: operation, noted: own)
+        }
         return writes
             + AccountEventRows.steps(
                 kind, user: user, device: device, challenge: cause, at: at, as: operation, noted: own)
@@ -159,7 +161,8 @@ extension AnswerEffects {
     /// genuine or not.
     var rows: [SignedRows] {
         Locks.rows(ending: user, at: at, as: operation)
-            + (becomes == .frozen ? UnusedApprovals.rows(of: user) : []) + AccountEventRows.rows(kind, as: operation)
+            + (becomes == .frozen ? UnusedApprovals.rows(of: user, as: operation) : [])
+            + AccountEventRows.rows(kind, as: operation)
     }
 }
 

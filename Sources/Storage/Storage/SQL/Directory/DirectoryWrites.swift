@@ -99,7 +99,7 @@ extension DirectoryWrites {
         writes += factors.flatMap { Factors.written($0, as: operation) }
         let rows =
             [.user(update.user.user).signed]
-            + removed.flatMap { Factors.rows(takingAway: $0, of: update.user.user, at: now) }
+            + removed.flatMap { Factors.rows(takingAway: $0, of: update.user.user, at: now, as: operation) }
             + factors.flatMap { Factors.rows($0) }
         return Query(change: Change("directory update", operation, rows: rows, writes)) { rows in rows.happened }
     }
