@@ -128,6 +128,19 @@ import World
         #expect(try await fixture.state(handle).phase == .cancelled)
     }
 
+    /// The thief of a mailbox has a new secret, and the owner removes the address in time.
+    @Test(arguments: StoreKind.all) func endByAnotherChangeTakesTheNewSecretBack(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        let handle = try await fixture.opened()
+        _ = try await fixture.proved(handle)
+        fixture.rig.time.advance(by: Self.day)
+        let setup = try await fixture.finish(handle)
+        _ = try await fixture.ada.change { $0.addresses.updateValue(nil, forKey: .mail) }
+        let code = try fixture.ada.code(setup.secret)
+        #expect(await refusal { try await fixture.ada.confirm(code) } != nil)
+        #expect(try await fixture.logsIn(fixture.app))
+    }
+
     /// One that has expired has ended already.
     @Test(arguments: StoreKind.all) func expiredRecoveryIsNotReportedAsCancelled(kind: StoreKind) async throws {
         let fixture = try await RecoveryFixture(kind, hasPhone: false)

@@ -61,8 +61,9 @@ extension Recoveries {
         operation.identifier("own \(event.rawValue)")
     }
 
-    /// Cancels what was proved while a factor or address could still be trusted, and notifies the
-    /// website. The user did what ended the recovery, or is notified of that, and gets no mail.
+    /// Cancels what was proved while a factor or address could still be trusted, with what it has
+    /// created, and notifies the website. The user did what ended the recovery, or is notified of
+    /// that, and gets no mail.
     ///
     /// - Parameter noted: the id of the audit row of the change.
     static func ended(
@@ -72,6 +73,8 @@ extension Recoveries {
         return [
             endOpen(own: .id(own), user: .id(user), now: .timestamp(now), operation: .id(noted)),
             auditEnded(own: .id(own), now: .timestamp(now), user: .id(user)),
+            dropFactor(user: .id(user), own: .id(own)),
+            voidActivations(now: .timestamp(now), user: .id(user), own: .id(own)),
         ] + AccountEventRows.webhook(.recoveryCancelled, user: user, at: now, as: operation, noted: own)
     }
 
