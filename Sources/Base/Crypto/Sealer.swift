@@ -23,12 +23,15 @@ public struct Sealer: Sendable {
     public struct Key: Sendable {
         public let id: String
         public let key: Secret
+        /// The key of the nonces of searchable seals. It is derived from `key`.
+        fileprivate let search: Secret
         /// Whether only other relays may seal under it already; this sealer does not.
         public let isNext: Bool
 
         public init(id: String, key: Secret, isNext: Bool = false) {
             self.id = id
             self.key = key.locked()
+            search = Secret(HMAC.sha256(key: key, Array("twoefay blind index".utf8))).locked()
             self.isNext = isNext
         }
     }
@@ -51,10 +54,15 @@ public struct Sealer: Sendable {
     public func seal(
         _ plaintext: [UInt8], associated: [UInt8], randomness: any Randomness = SystemRandomness()
     ) throws(CryptoFailure) -> [UInt8] {
-        let header = Self.beginning(underKey: current.id)
-        let nonce = randomness.bytes(12)
+        try Self.seal(plaintext, associated: associated, under: current, nonce: randomness.bytes(12))
+    }
+
+    private static func seal(
+        _ plaintext: [UInt8], associated: [UInt8], under key: Key, nonce: [UInt8]
+    ) throws(CryptoFailure) -> [UInt8] {
+        let header = beginning(underKey: key.id)
         let (ciphertext, tag) = try GCM.seal(
-            plaintext, key: current.key, nonce: nonce, authenticated: header + associated)
+            plaintext, key: key.key, nonce: nonce, authenticated: header + associated)
         return header + nonce + ciphertext + tag
     }
 
@@ -94,6 +102,35 @@ public struct Sealer: Sendable {
             throw .malformed
         }
         return (id, Array(sealed[..<end]))
+    }
+}
+
+/// Searchable seals: equal values have equal seals, so that a store can find and compare them
+/// without opening them.
+///
+/// The nonce is a blind index: the first 12 bytes of an HMAC of the value and its purpose, under a
+/// key that is used for nothing else. Different values get different nonces, up to 2^48 values or
+/// so. Who reads the seals learns which values are equal, and their lengths, and nothing else.
+extension Sealer {
+    /// Seals a value searchably under the current key.
+    public func sealSearchably(_ plaintext: [UInt8], associated: [UInt8]) throws(CryptoFailure) -> [UInt8] {
+        try Self.sealSearchably(plaintext, associated: associated, under: current)
+    }
+
+    /// Returns the searchable seals of a value under every key. One of them is in the store if the
+    /// store has the value, whatever key sealed it.
+    public func searchableSeals(of plaintext: [UInt8], associated: [UInt8]) throws(CryptoFailure) -> [[UInt8]] {
+        var seals: [[UInt8]] = []
+        for key in keys { seals.append(try Self.sealSearchably(plaintext, associated: associated, under: key)) }
+        return seals
+    }
+
+    private static func sealSearchably(
+        _ plaintext: [UInt8], associated: [UInt8], under key: Key
+    ) throws(CryptoFailure) -> [UInt8] {
+        let length = withUnsafeBytes(of: UInt32(clamping: associated.count).bigEndian) { Array($0) }
+        let index = HMAC.sha256(key: key.search, length + associated + plaintext)
+        return try seal(plaintext, associated: associated, under: key, nonce: Array(index.prefix(12)))
     }
 }
 
