@@ -16,7 +16,7 @@ public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStor
     & HeartbeatStore
     & RetentionStore & RecoveryStore
     & IdempotencyStore
-    & KeyRotationStore & RollingKeyStore
+    & KeyRotationStore & RollingKeyStore & PersonalSealingStore
 
 /// The product: five verbs on top of a store and the couriers. It holds no connection and blocks no
 /// thread, and all loops share it. Between requests it keeps only state in memory that it may lose:
@@ -63,6 +63,8 @@ public final class Relay: Sendable {
     private let verifiers: Mutex<AttestationVerifier>
     /// The state of the task that signs rows again under the current key.
     let signing = Mutex<(isRunning: Bool, notBefore: Instant?)>((false, nil))
+    /// Whether the task that rewrites personal values is running.
+    let isSealing = Mutex(false)
     let time: any TimeSource
     let randomness: any Randomness
     let log: Log

@@ -94,7 +94,7 @@ extension Tool {
             throw Failure(
                 .conflict, "\(used.shown) are still sealed under the old key \(used.id)",
                 next:
-                    "Nothing was changed. Running relays reseal factors, webhook secrets and rolling keys, and sign rows again; kept answers and operation secrets expire after a day. "
+                    "Nothing was changed. Running relays reseal factors, webhook secrets, personal values and rolling keys, and sign rows again; kept answers and operation secrets expire after a day. "
                     + "Rows that are not genuine are never signed again: 'twoefay rows verify' lists them; adopt or delete them. "
                     + "'twoefay rekey --status' shows what is left.")
         }
@@ -141,6 +141,8 @@ private struct KeyReport {
         let role: String
         let factors: Int64
         let webhooks: Int64
+        /// The number of rows with sealed addresses, push tokens or contexts.
+        let personal: Int64
         let answers: Int64
         let operations: Int64
         /// The number of keys that the relays make by themselves.
@@ -148,9 +150,11 @@ private struct KeyReport {
         /// The number of rows that the key has signed.
         let signed: Int64
 
-        var isUsed: Bool { factors > 0 || webhooks > 0 || answers > 0 || operations > 0 || rolling > 0 || signed > 0 }
+        var isUsed: Bool {
+            [factors, webhooks, personal, answers, operations, rolling, signed].contains { $0 > 0 }
+        }
         var shown: String {
-            "\(factors) factors, \(webhooks) webhook endpoints, \(rolling) rolling keys, \(signed) signed rows, \(answers) kept answers and the secrets of \(operations) operations"
+            "\(factors) factors, \(webhooks) webhook endpoints, \(personal) rows with personal values, \(rolling) rolling keys, \(signed) signed rows, \(answers) kept answers and the secrets of \(operations) operations"
         }
     }
 
@@ -170,6 +174,7 @@ private struct KeyReport {
                 Row(
                     id: key.id, role: keys.role(of: key), factors: factors.removeValue(forKey: key.id) ?? 0,
                     webhooks: endpoints.removeValue(forKey: key.id) ?? 0,
+                    personal: try store.read(KeyUse.personal(sealedBy: key.id)),
                     answers: try store.read(KeyUse.answers(sealedBy: key.id)),
                     operations: operations.removeValue(forKey: key.id) ?? 0,
                     rolling: rolling.removeValue(forKey: key.id) ?? 0,
@@ -180,7 +185,8 @@ private struct KeyReport {
         for id in missing.sorted() {
             rows.append(
                 Row(
-                    id: id, role: "missing", factors: factors[id] ?? 0, webhooks: endpoints[id] ?? 0, answers: 0,
+                    id: id, role: "missing", factors: factors[id] ?? 0, webhooks: endpoints[id] ?? 0,
+                    personal: 0, answers: 0,
                     operations: operations[id] ?? 0, rolling: rolling[id] ?? 0, signed: signed[id] ?? 0))
         }
         self.rows = rows
@@ -188,11 +194,14 @@ private struct KeyReport {
 
     var report: Report {
         let table = Table(
-            ["KEY", "ROLE", "FACTORS", "WEBHOOKS", "KEPT ANSWERS", "OPERATIONS", "ROLLING KEYS", "SIGNED ROWS"],
+            [
+                "KEY", "ROLE", "FACTORS", "WEBHOOKS", "PERSONAL", "KEPT ANSWERS", "OPERATIONS", "ROLLING KEYS",
+                "SIGNED ROWS",
+            ],
             rows.map {
                 [
-                    $0.id, $0.role, String($0.factors), String($0.webhooks), String($0.answers),
-                    String($0.operations), String($0.rolling), String($0.signed),
+                    $0.id, $0.role, String($0.factors), String($0.webhooks), String($0.personal),
+                    String($0.answers), String($0.operations), String($0.rolling), String($0.signed),
                 ]
             }
         ).text
@@ -206,7 +215,8 @@ private struct KeyReport {
                     rows.map {
                         .object([
                             "id": .string($0.id), "role": .string($0.role), "factors": .integer($0.factors),
-                            "webhooks": .integer($0.webhooks), "answers": .integer($0.answers),
+                            "webhooks": .integer($0.webhooks), "personal": .integer($0.personal),
+                            "answers": .integer($0.answers),
                             "operations": .integer($0.operations), "rolling_keys": .integer($0.rolling),
                             "signed_rows": .integer($0.signed),
                         ])

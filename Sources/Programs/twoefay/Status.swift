@@ -57,6 +57,8 @@ extension Tool {
             members.set("expiring_users", .integer(status.expiring.count))
             members.set("directories", .array(directories.map { $0.json(status.syncs[$0.name]) }))
             lines += settings.lines(about: status.keys, at: now)
+            lines += settings.lines(about: status.personal)
+            members.set("personal_data", settings.json(about: status.personal))
             members.set("keys", .array(status.keys.map { $0.json(among: status.keys, at: now) }))
         case .failure(let failure):
             lines.append(failure.text)
@@ -83,7 +85,8 @@ extension Tool {
                         texts: try store.runBlocking(SMSUsageReport.query(of: now)),
                         syncs: try store.runBlocking(DirectoryRuns.all),
                         expiring: try store.runBlocking(Expiries.soon(at: now, most: 1)),
-                        keys: try store.runBlocking(RollingKeyRows.read(.nonces)).map(\.era)))
+                        keys: try store.runBlocking(RollingKeyRows.read(.nonces)).map(\.era),
+                        personal: try store.runBlocking(PersonalSealingRuns.last)))
             } catch {
                 return .failure(Failure(store: error))
             }
@@ -101,6 +104,8 @@ private struct StoreReport {
     let expiring: Expiries.Found
     /// The keys that the relays make by themselves.
     let keys: [KeyEra]
+    /// The newest run over all personal values.
+    let personal: PersonalSealingRun?
 
     /// The warning about users who expire soon; nil if there is none.
     var expiryWarning: String? {

@@ -259,7 +259,7 @@ import World
                         switch value {
                         case .blob(let bytes): bytes.contains(secret.bytes)
                         case .text(let text): secret.texts.contains { text.contains($0) }
-                        case .integer, .null: false
+                        case .integer, .null, .personal: false
                         }
                     }
             }.map(\.name)

@@ -33,8 +33,8 @@ public final class RelayRig: Sendable {
     public var url: StorageURL { place.url }
     public var loop: EventLoop { loops.loops[0] }
 
-    public convenience init(_ kind: StoreKind, time: TestTime = TestTime()) async throws {
-        try await self.init(over: try await kind.lent(), time: time)
+    public convenience init(_ kind: StoreKind, time: TestTime = TestTime(), seals: Bool = false) async throws {
+        try await self.init(over: try await kind.lent(), time: time, seals: seals)
     }
 
     /// Creates another relay over the same store.
@@ -42,7 +42,10 @@ public final class RelayRig: Sendable {
         try await self.init(over: other.place, time: other.time)
     }
 
-    public init(over place: FreshStore, time: TestTime, quotas: Quotas = Quotas()) async throws {
+    /// - Parameter seals: whether the store seals personal values.
+    public init(
+        over place: FreshStore, time: TestTime, quotas: Quotas = Quotas(), seals: Bool = false
+    ) async throws {
         self.time = time
         self.place = place
         let log = Log(minimum: .debug, time: time, sink: sink)
@@ -52,6 +55,7 @@ public final class RelayRig: Sendable {
         // exceed them.
         var options = StoreOptions.patient
         options.rows = try Self.rowAuthenticator()
+        options.personal = PersonalSealer(try Self.sealer(), seals: seals)
         let signing = options
         store = try await blocking { try place.open(log: log, options: signing) }
         let authority = try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now())

@@ -82,6 +82,7 @@ final class Components: Sendable {
         webhookCourier = ActiveWebhookCourier(files.webhooks, time: time, log: log)
         var options = StoreOptions()
         options.rows = try files.keys.usableRowAuthenticator()
+        options.personal = settings.personalSealer(try files.keys.usableSealer())
         storeLock = try StoreLock(url)
         do {
             options.watches = true

@@ -35,14 +35,14 @@ public final class Daemon: Sendable {
     let couriers: ActiveCouriers
     let webhookCourier: ActiveWebhookCourier
     let catalog: CurrentCatalog
-    private let group: LoopGroup
+    let group: LoopGroup
     let servers: [LoopBound<HTTP2Server>]
     private let page: LoopBound<HTTP1Server>?
     let geolocation: Geolocation
     let attestations: AttestationHealth
     private let presence: PeriodicWork
     private let work: PeriodicWork
-    private let backgroundWork: BackgroundWork
+    let backgroundWork: BackgroundWork
     let directories: DirectoryWork
     private let remoteCertificates: RemoteCertificates?
     let certificates: Certificates

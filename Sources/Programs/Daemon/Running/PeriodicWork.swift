@@ -53,6 +53,7 @@ final class PeriodicWork: Sendable {
             work.every(.seconds(1)) { await relay.deliverWebhooks() }
             work.every(.seconds(60)) { await relay.deleteExpiredRows() }
             work.every(.seconds(60)) { await relay.reseal() }
+            work.every(.seconds(60)) { await relay.sealPersonalValues() }
             work.every(.seconds(60)) { certificates.look() }
             work.every(.seconds(1)) { await directories.syncDue() }
         }

@@ -56,6 +56,7 @@ extension Daemon {
             relay.replace(sealer)
             directories.replace(now, sealer)
             store.use(rows)
+            store.use(now.personalSealer(sealer))
             if !Secret.matches(materials.keys.relay.operations.reveal(), operationsKey.reveal()) {
                 log.warning("daemon.restart", [.reason: "the key of operation ids has changed, and needs a restart"])
             }
@@ -69,6 +70,9 @@ extension Daemon {
             log.use(minimum: now.log.level)
             reportLeft(new, besides: now)
             log.notice("daemon.reloaded", [.keyID: sealer.currentID])
+            group.loops[0].post { [backgroundWork, relay] in
+                backgroundWork.spawn { await relay.sealPersonalValues() }
+            }
         } catch {
             log.error("daemon.reload", [.error: error.message])
         }
@@ -76,14 +80,15 @@ extension Daemon {
 
     /// Returns the settings for a reload, and those of the file.
     ///
-    /// The first are the settings of the start, with the new policies, log level, webhooks, mail,
-    /// templates, text messages, directories and attestations. The push credential is taken as a
+    /// The first are the settings of the start, with the new policies, log level, seal, webhooks,
+    /// mail, templates, text messages, directories and attestations. The push credential is taken as a
     /// whole, because a new key has a new key id, which is a setting.
     private func settingsNow() throws(Failure) -> (now: Settings, new: Settings) {
         var now = settings
         let new = try reread()
         now.policy = new.policy
         now.log.level = new.log.level
+        now.seal = new.seal
         now.webhooks = new.webhooks
         now.mail = new.mail
         now.templates = new.templates

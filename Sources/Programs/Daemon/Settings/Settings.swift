@@ -22,6 +22,8 @@ public struct Settings: Sendable, Equatable {
     public var loops = 0
     public var storage: StorageText
     public var masterKey = FileName("master.key")
+    /// What is sealed under the master key.
+    public var seal = SealedData.secrets
     /// The socket of `twoefay-keys`; nil if the relay reads the keys itself.
     public var keys: SocketName?
     /// The token with the key of the phones' authority, for `twoefay-keys`; without one, that

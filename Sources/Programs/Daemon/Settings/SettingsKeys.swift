@@ -52,6 +52,11 @@ public enum SettingsKeys {
                 "master_key_file", \.masterKey,
                 "The file with the master key, which encrypts the secrets in the store. If you lose it, those "
                     + "secrets are lost. Back it up, but not in the same place as the store."),
+            .standard(
+                "seal", \.seal,
+                "What is sealed in the store under the master key. secrets: the secrets of codes, webhooks and answers. "
+                    + "personal: mail addresses, phone numbers, push tokens and the contexts of logins as well, so SQL "
+                    + "does not show them. SIGHUP switches, and the relays rewrite the rows in the background."),
             .optional(
                 "key_service", \.keys, example: "unix:/run/twoefay-keys/socket",
                 "The socket of `twoefay-keys`. If it is set, only that process reads master_key_file and "

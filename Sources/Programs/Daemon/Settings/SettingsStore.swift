@@ -37,7 +37,11 @@ extension Settings {
         // A user of `twoefay` who may not read the master key can still run commands that only
         // read. Every change needs the key for its operation. A key that can be read but is wrong
         // is reported, because rows would go unchecked without it.
-        if Files.isReadable(path(of: masterKey)) { options.rows = try loadMasterKey().usableRowAuthenticator() }
+        if Files.isReadable(path(of: masterKey)) {
+            let keys = try loadMasterKey()
+            options.rows = try keys.usableRowAuthenticator()
+            options.personal = personalSealer(try keys.usableSealer())
+        }
         do throws(StoreFailure) {
             return try Store.open(url, schema: schema, time: time, log: Log(minimum: .warning), options: options)
         } catch {

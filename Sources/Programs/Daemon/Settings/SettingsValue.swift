@@ -152,3 +152,4 @@ extension SettingsValue where Self: RawRepresentable & CaseIterable, RawValue ==
 extension LogFormat: SettingsValue {}
 extension LogLevel: SettingsValue {}
 extension HardeningLevel: SettingsValue {}
+extension SealedData: SettingsValue {}

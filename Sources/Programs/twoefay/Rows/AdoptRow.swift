@@ -32,13 +32,17 @@ extension Tool {
                 next: "'twoefay rows verify \(table.name)' shows keys in this form.")
         }
         let settings = try Settings.load(invocation)
-        let authenticator = try settings.loadMasterKey().usableRowAuthenticator()
+        let keys = try settings.loadMasterKey()
+        let authenticator = try keys.usableRowAuthenticator()
+        let personal = settings.personalSealer(try keys.usableSealer())
         let store = try OperatorStore(settings)
         defer { store.close() }
         guard let row = try store.read(RowQueries.row(of: table, key: key, with: authenticator)) else {
             throw Failure(.notFound, "there is no row with this key in \(table.name)", next: "Nothing was changed.")
         }
-        guard !invocation.has("show") else { return Report(shown(row), json: json(row, adopted: false)) }
+        guard !invocation.has("show") else {
+            return Report(shown(row, personal), json: json(row, personal, adopted: false))
+        }
         guard row.verdict != .genuine else {
             throw Failure(
                 .conflict, "the row is genuine: a relay wrote it", next: "Nothing was changed.")
@@ -53,18 +57,20 @@ extension Tool {
                 .conflict, "the row was not signed: it was changed or deleted in the meantime",
                 next: "'twoefay rows verify \(table.name)' shows its state.")
         }
-        return Report(shown(row) + "\nSigned. Relays accept the row from now on.", json: json(row, adopted: true))
+        return Report(
+            shown(row, personal) + "\nSigned. Relays accept the row from now on.",
+            json: json(row, personal, adopted: true))
     }
 
-    private static func shown(_ row: RowReport) -> String {
+    private static func shown(_ row: RowReport, _ personal: PersonalSealer) -> String {
         (["\(row.table.name) \(row.keyText): \(row.verdict.text)"]
-            + row.columns.map { "  \($0.name): \($0.value.shown)" }).joined(separator: "\n")
+            + row.columns.map { "  \($0.name): \(personal.shown($0.value).shown)" }).joined(separator: "\n")
     }
 
-    private static func json(_ row: RowReport, adopted: Bool) -> JSONValue {
+    private static func json(_ row: RowReport, _ personal: PersonalSealer, adopted: Bool) -> JSONValue {
         .object([
             "table": .string(row.table.name), "key": .string(row.keyText), "verdict": .string(row.verdict.word),
-            "columns": .object(JSONObject(row.columns.map { ($0.name, .string($0.value.shown)) })),
+            "columns": .object(JSONObject(row.columns.map { ($0.name, .string(personal.shown($0.value).shown)) })),
             "adopted": .bool(adopted),
         ])
     }
@@ -74,7 +80,7 @@ extension SQLValue {
     /// The value for the terminal. A long value is cut, because it may be a sealed secret.
     fileprivate var shown: String {
         switch self {
-        case .null: "NULL"
+        case .null, .personal: "NULL"
         case .integer(let number): String(number)
         case .text(let text):
             // An attacker may have written this text, so control characters must not reach the

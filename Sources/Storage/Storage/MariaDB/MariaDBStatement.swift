@@ -53,6 +53,7 @@ final class MariaDBStatement {
             case .text(let text): texts.append(contentsOf: text.utf8)
             case .blob(let blob): texts.append(contentsOf: blob)
             case .null, .integer: break
+            case .personal: throw .statement("a personal value was not resolved for: \(text.sql)")
             }
         }
         // libmariadb copies the values into its packet before it returns, so the buffer lives long
@@ -64,7 +65,7 @@ final class MariaDBStatement {
             for (index, slot) in text.slots.enumerated() {
                 var bind = MYSQL_BIND()
                 switch values[slot] {
-                case .null: bind.buffer_type = MYSQL_TYPE_NULL
+                case .null, .personal: bind.buffer_type = MYSQL_TYPE_NULL
                 case .integer(let number):
                     integers[index] = number
                     bind.buffer_type = MYSQL_TYPE_LONGLONG

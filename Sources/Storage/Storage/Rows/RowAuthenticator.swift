@@ -93,6 +93,7 @@ public struct RowAuthenticator: Sendable {
         }
         switch value {
         case .null: message.append(0)
+        case .personal: preconditionFailure("a row of the store has no unresolved values")
         case .integer(let number): append(1, withUnsafeBytes(of: number.bigEndian) { Array($0) })
         case .text(let text): append(2, text.utf8)
         case .blob(let bytes): append(3, bytes)

@@ -1,11 +1,20 @@
 import Relay
 import Synchronization
 
-/// The row keys of all lanes of a store. A relay that reads its master key again replaces them.
+/// The row keys of all lanes of a store, and the keys for personal values. A relay that reads its
+/// master key again replaces them.
 final class RowKeys: Sendable {
     private let kept: Mutex<RowAuthenticator?>
+    private let sealer: Mutex<PersonalSealer?>
 
-    init(_ authenticator: RowAuthenticator?) { kept = Mutex(authenticator) }
+    init(_ authenticator: RowAuthenticator?, _ personal: PersonalSealer?) {
+        kept = Mutex(authenticator)
+        sealer = Mutex(personal)
+    }
+
+    var personal: PersonalSealer? { sealer.withLock { $0 } }
+
+    func use(_ personal: PersonalSealer) { sealer.withLock { $0 = personal } }
 
     var current: RowAuthenticator? { kept.withLock { $0 } }
 

@@ -105,7 +105,7 @@ extension CheckedRow {
     static func text(of key: [SQLValue]) -> String {
         key.map { value in
             switch value {
-            case .null: ""
+            case .null, .personal: ""
             case .integer(let number): String(number)
             case .text(let text): text
             case .blob(let bytes): Hex.encode(bytes)

@@ -10,6 +10,9 @@ enum SchemaText {
         -- WHERE id = x'0f3a…'. Times are UTC with milliseconds. There are no foreign keys: each change is one guarded script of
         -- the relay, and on a Galera cluster foreign keys cause conflicts between rows that nobody wrote.
 
+        -- With the setting `seal: personal`, addresses, phone numbers, push tokens and contexts are sealed: their text is sealed:,
+        -- the id of the key, and the seal. Rows of both forms may be in one table (see data-at-rest.md).
+
         -- The websites that may use the relay. A row is never deleted, so that no other website ever gets its name.
         CREATE TABLE IF NOT EXISTS website (
             id binary(16) NOT NULL PRIMARY KEY,
@@ -52,8 +55,8 @@ enum SchemaText {
             token binary(16) NOT NULL,
             website_id binary(16) NOT NULL,
             username varchar(64) NOT NULL,
-            email varchar(254),
-            phone varchar(16),
+            email varchar(512),                     -- or sealed
+            phone varchar(192),                     -- or sealed
             display_name varchar(128),
             language varchar(256),                  -- a BCP 47 tag, or a whole Accept-Language
             state varchar(16) NOT NULL,             -- active, locked (too many wrong numbers), frozen (a fraud report), disabled (left the directory)
@@ -73,7 +76,7 @@ enum SchemaText {
             expires_at datetime(3),                 -- no login of the user succeeds from then on; null: the user does not expire
             expires_by varchar(16),                 -- who set that time: website, or operator, whose time a website can only shorten
             challenge_id binary(16),                -- the newest challenge; its row is deleted after retention.logins
-            former_email varchar(254),              -- the mail address before the changes of the last days; null: never changed
+            former_email varchar(512),              -- the mail address before the changes of the last days; null: never changed
             email_changed_at datetime(3),           -- the mail address was last changed or removed then
             created_at datetime(3) NOT NULL,
             operation binary(16) NOT NULL,
@@ -95,7 +98,7 @@ enum SchemaText {
             expires_at datetime(3) NOT NULL,
             used_at datetime(3),                    -- used, or made void
             approval varchar(16),                   -- who approved the further phone: user, website (its policy), operator; recovery: it replaces all others
-            address varchar(254),                   -- of a mailed code: the recipient; void once the user has another address
+            address varchar(512),                   -- of a mailed code: the recipient, or sealed; void once the user has another address
             operation binary(16) NOT NULL,
             mac binary(36)                          -- by the relay that wrote the row (see threat-model.md)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
@@ -112,7 +115,7 @@ enum SchemaText {
             name varchar(64),
             platform varchar(16) NOT NULL,          -- ios, android, web, other
             environment varchar(16) NOT NULL,       -- production, sandbox
-            push_token varchar(2048) NOT NULL,
+            push_token varchar(3072) NOT NULL,      -- or sealed
             push_token_at datetime(3) NOT NULL,
             public_key binary(65),                  -- P-256, uncompressed
             thumbprint binary(32),                  -- SHA-256 of the SubjectPublicKeyInfo
@@ -198,7 +201,7 @@ enum SchemaText {
             period int,                             -- of totp: the time step in seconds
             counter bigint NOT NULL,                -- totp: the last accepted; hotp: the next expected; sms, mail: the next to send;
                                                     -- recovery: the position of the code to be typed back
-            address varchar(254),                   -- of sms and mail: the recipient
+            address varchar(512),                   -- of sms and mail: the recipient, or sealed
             failures int NOT NULL,                  -- wrong codes of this factor since its last right one
             failed_at datetime(3),
             last_code_at datetime(3),               -- a code of this factor was right then
@@ -244,7 +247,7 @@ enum SchemaText {
             factor varchar(16) NOT NULL,            -- what was lost: totp, hotp, push (all phones)
             state varchar(16) NOT NULL,             -- sent, opened (the link was handed in), proved, done, cancelled
             link binary(32) NOT NULL,               -- SHA-256 of the token in the mailed link
-            address varchar(254) NOT NULL,          -- the recipient of the link
+            address varchar(512) NOT NULL,          -- the recipient of the link, or sealed
             handle binary(32),                      -- SHA-256 of the token that the website got for the link
             cancel binary(32),                      -- SHA-256 of the token in the announcements that cancels the recovery
             proof varchar(16),                      -- the second proof: phone, totp, hotp, sms, recovery, operator
@@ -302,7 +305,7 @@ enum SchemaText {
             decision varchar(16),                   -- approve, deny, fraud
             reason varchar(16),
             policy text NOT NULL,                   -- JSON: all policies at the time of the request
-            context blob NOT NULL,                  -- JSON: what the phone shows, byte for byte
+            context blob NOT NULL,                  -- JSON: what the phone shows, byte for byte; or sealed
             nonce binary(16) NOT NULL,
             number varchar(6),
             factor varchar(16),                     -- the factor that decided, or the current one
@@ -353,7 +356,7 @@ enum SchemaText {
             device_id binary(16),
             factor_id binary(16),                   -- of a code: its factor
             counter bigint,                         -- of a code: its counter
-            address varchar(254),                   -- of a mail or sms: the recipient
+            address varchar(512),                   -- of a mail or sms: the recipient, or sealed
             language varchar(256),
             created_at datetime(3),
             expires_at datetime(3),                 -- nothing is sent after that
@@ -395,10 +398,25 @@ enum SchemaText {
             conflicts int NOT NULL
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
-        -- Tasks that one relay does for all: retention, the deletion of old rows; and the sync of each source of users.
+        -- Tasks that one relay does for all: retention, the deletion of old rows; the sync of each source of users; and personal,
+        -- the sealing of personal values.
         CREATE TABLE IF NOT EXISTS task_lease (
-            name varchar(64) NOT NULL PRIMARY KEY,  -- retention, or directory and the name of the source
+            name varchar(64) NOT NULL PRIMARY KEY,  -- retention, personal, or directory and the name of the source
             holder binary(16)                       -- the relay that does it; null or dead: another takes it
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        -- The newest run that brings personal values into the form of the setting `seal`: how far it has come, or how it ended.
+        CREATE TABLE IF NOT EXISTS personal_sealing (
+            id int NOT NULL PRIMARY KEY,            -- 1
+            seal varchar(16) NOT NULL,              -- the setting of the relay: secrets, personal
+            key_id varchar(64) NOT NULL,            -- the id of the sealing key
+            place varchar(16) NOT NULL,             -- the table that the run has come to: user, device, challenge
+            mark binary(16) NOT NULL,               -- the last row of it that was read
+            checked bigint NOT NULL,                -- the rows that were read
+            changed bigint NOT NULL,                -- the rows that were rewritten
+            stuck bigint NOT NULL,                  -- the values that could not be opened
+            started_at datetime(3) NOT NULL,
+            ended_at datetime(3)                    -- null: the run goes on
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
         -- Keys that the relays make, use and delete by themselves. Each is sealed with its kind, number and times.

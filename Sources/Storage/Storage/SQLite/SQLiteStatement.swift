@@ -72,6 +72,7 @@ final class SQLiteStatement {
             let status: Int32
             switch values[slot] {
             case .null: status = sqlite3_bind_null(handle, place)
+            case .personal: throw .statement("a personal value was not resolved for: \(text.sql)")
             case .integer(let number): status = sqlite3_bind_int64(handle, place, number)
             case .text(var text):
                 status = text.withUTF8 { bytes in

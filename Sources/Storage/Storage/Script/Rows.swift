@@ -44,6 +44,8 @@ public struct Rows: Sendable, RandomAccessCollection {
     let values: [SQLValue]
     /// The number of rows that a statement without a result matched.
     let changes: Int64
+    /// Opens personal values; nil before the store returns the rows.
+    var personal: PersonalSealer?
 
     init(_ columns: ResultColumns, _ values: [SQLValue]) {
         self.columns = columns
@@ -62,7 +64,7 @@ public struct Rows: Sendable, RandomAccessCollection {
 
     public subscript(row: Int) -> Row {
         let start = row * columns.count
-        return Row(columns: columns, values: values[start..<(start + columns.count)])
+        return Row(columns: columns, values: values[start..<(start + columns.count)], personal: personal)
     }
 }
 
@@ -72,10 +74,13 @@ public struct Rows: Sendable, RandomAccessCollection {
 public struct Row: Sendable {
     private let columns: ResultColumns
     private let values: ArraySlice<SQLValue>
+    /// Opens personal values.
+    let personal: PersonalSealer?
 
-    init(columns: ResultColumns, values: ArraySlice<SQLValue>) {
+    init(columns: ResultColumns, values: ArraySlice<SQLValue>, personal: PersonalSealer? = nil) {
         self.columns = columns
         self.values = values
+        self.personal = personal
     }
 
     public var count: Int { values.count }
@@ -139,7 +144,7 @@ public struct Row: Sendable {
     func mismatch(_ column: String, _ wanted: String, _ value: SQLValue?) -> StoreFailure {
         let found =
             switch value {
-            case .null, nil: "NULL"
+            case .null, .personal, nil: "NULL"
             case .integer: "an integer"
             case .text: "text"
             case .blob: "bytes"

@@ -5,6 +5,8 @@ public enum SQLValue: Sendable, Hashable {
     case integer(Int64)
     case text(String)
     case blob([UInt8])
+    /// A value that the store seals, or compares in every form, before a session gets it.
+    case personal(PersonalValue)
 }
 
 /// A guarded script: the fixed list of statements by which one request uses the store.

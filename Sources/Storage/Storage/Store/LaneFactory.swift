@@ -15,7 +15,7 @@ struct LaneFactory {
         _ options: StoreOptions, time: any TimeSource, randomness: any Randomness, log: Log,
         worker: @escaping (String) throws -> any Worker
     ) {
-        keys = RowKeys(options.rows)
+        keys = RowKeys(options.rows, options.personal)
         var limits = Lane.Limits()
         limits.batch = options.batch
         limits.waiting = options.waiting

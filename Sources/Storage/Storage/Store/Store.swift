@@ -44,6 +44,12 @@ public final class Store: Sendable {
     /// Signs and checks rows with these keys from now on.
     public func use(_ authenticator: RowAuthenticator) { keys.use(authenticator) }
 
+    /// The keys for personal values, and whether this store seals them.
+    var personalSealer: PersonalSealer? { keys.personal }
+
+    /// Seals and opens personal values with these keys from now on.
+    public func use(_ personal: PersonalSealer) { keys.use(personal) }
+
     /// Runs a script and returns one `Rows` for each of its reads. A caller on a loop continues on
     /// that loop.
     public func run(_ script: Script) async throws(StoreFailure) -> [Rows] {
@@ -59,6 +65,7 @@ public final class Store: Sendable {
 
     private func run(_ script: Script, in lane: Lane) async throws(StoreFailure) -> [Rows] {
         let loop = EventLoop.current
+        let script = try script.resolved(by: keys.personal)
         let answer = await withUnsafeContinuation { continuation in
             let submission = Submission(script, of: .current, deadline: time.instant() + limit, loop: loop) {
                 continuation.resume(returning: $0)
@@ -66,7 +73,8 @@ public final class Store: Sendable {
             submission.giveUp(after: limit)
             lane.submit(submission)
         }
-        return try answer.get()
+        let personal = keys.personal
+        return try answer.get().map { $0.opened(by: personal) }
     }
 
     /// Runs a script for a program without a loop. The thread waits, on a temporary loop.

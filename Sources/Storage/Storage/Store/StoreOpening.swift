@@ -20,6 +20,9 @@ public struct StoreOptions: Sendable {
     /// Signs and checks rows. If nil, rows are neither signed nor checked. Nil is only for programs
     /// that never decide about an approval.
     public var rows: RowAuthenticator?
+    /// Seals and opens personal values. If nil, they are written in the clear, and sealed ones
+    /// cannot be read.
+    public var personal: PersonalSealer?
 
     public init() {}
 }

@@ -77,7 +77,9 @@ enum Sample {
         VALUES (:factor, :user, 'mail', 'active', x'00', '1', 'sha1', 6, 0, 'a@example.com', 0, :now, :now, :operation)
         """)
     private static let insertActivation = Statement(
-        "INSERT INTO activation VALUES (:digest, :user, :now, :expiresAt, NULL, NULL, NULL, :operation, NULL)")
+        """
+        INSERT INTO activation VALUES (:digest, :user, :now, :expiresAt, NULL, NULL, 'a@example.com', :operation, NULL)
+        """)
     private static let insertAudit = Statement(
         "INSERT INTO audit (operation, at, event, website_id) VALUES (:operation, :now, 'user.registered', :website)")
     private static let insertIdempotency = Statement(
@@ -191,6 +193,7 @@ enum Sample {
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
         func operation() -> Domain.Operation { operations.new(isRepeatable: true) }
 
+        try await runPersonalSealing(on: store)
         _ = try await store.website(named: "shop", key: key(1))
         _ = try await store.device(id(10), key: key(10))
         _ = try await store.device(key: key(10))
@@ -449,7 +452,8 @@ enum Sample {
     static func asked(_ number: Int, of user: Int) -> NewChallenge {
         NewChallenge(
             id: id(number), website: website, user: id(user), life: ChallengeLife(expiresAt: later), policy: "{}",
-            context: [1], nonce: bytes(1) + bytes(2), number: nil, approves: nil, language: nil, otherwise: .pull,
+            context: Array("{}".utf8), nonce: bytes(1) + bytes(2), number: nil, approves: nil, language: nil,
+            otherwise: .pull,
             pushes: [
                 NewChallenge.PushEntry(id: id(number + 5000), device: id(user), leasedUntil: later, holder: relay)
             ],

@@ -11,7 +11,8 @@ extension Sample {
         let (id, other) = (SQLValue.id(Sample.id(77_000) as ChallengeID), SQLValue.id(Sample.id(77_001) as ChallengeID))
         let digest = SQLValue.blob([UInt8](repeating: 7, count: 32))
         return [
-            oldTally(scope: .text(String(repeating: "0", count: 32))), oldDead(entry: id, deadAt: old),
+            oldTally(scope: .text(String(repeating: "0", count: 32))),
+            oldDead(entry: id, user: .id(Sample.id(5) as UserID), deadAt: old),
             oldEndpoint(entry: other, expiresAt: old), oldActivation(digest: digest, user: id, at: old, operation: id),
             oldCode(factor: id, at: old),
             oldNotice(notice: id, user: id, at: old, operation: id),
@@ -32,7 +33,11 @@ extension Sample {
 }
 
 private let oldTally = Statement("INSERT INTO sms_usage VALUES ('2020-01-01', :scope, 1, 0, 0, 0)")
-private let oldDead = Statement("INSERT INTO outbox (id, kind, attempts, dead_at) VALUES (:entry, 'mail', 0, :deadAt)")
+private let oldDead = Statement(
+    """
+    INSERT INTO outbox (id, kind, user_id, address, attempts, dead_at)
+    VALUES (:entry, 'mail', :user, 'a@example.com', 0, :deadAt)
+    """)
 private let oldEndpoint = Statement(
     "INSERT INTO outbox (id, kind, attempts, expires_at) VALUES (:entry, 'webhook', 0, :expiresAt)")
 private let oldActivation = Statement(

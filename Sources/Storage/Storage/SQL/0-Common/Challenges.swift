@@ -28,7 +28,7 @@ enum Challenges {
         }
         return ChallengeRow(
             id: try row.id("challenge_id"), user: try row.id("challenge_user_id"), token: try row.id("challenge_token"),
-            life: life, policy: try row.text("challenge_policy"), context: try row.blob("challenge_context"),
+            life: life, policy: try row.text("challenge_policy"), context: try row.context("challenge_context"),
             nonce: try row.blob("challenge_nonce"), number: try row.optionalText("challenge_number"),
             factor: try row.optionalWord("challenge_factor"), proof: try row.optionalWord("challenge_proof"),
             device: try row.optionalID("challenge_device_id"), receipt: try row.optionalText("challenge_receipt"),

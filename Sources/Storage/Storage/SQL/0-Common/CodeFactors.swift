@@ -18,7 +18,7 @@ enum CodeFactors {
             secret: try row.optionalBlob("factor_secret"), algorithm: try row.word("factor_algorithm"),
             digits: Int(try row.integer("factor_digits")),
             period: try row.optionalInteger("factor_period").map { Int($0) },
-            counter: try row.integer("factor_counter"), address: try row.optionalText("factor_address"),
+            counter: try row.integer("factor_counter"), address: try row.optionalAddress("factor_address"),
             failures: Int(try row.integer("factor_failures")), failedAt: try row.optionalTimestamp("factor_failed_at"),
             createdAt: try row.timestamp("factor_created_at"),
             confirmedAt: try row.optionalTimestamp("factor_confirmed_at"),

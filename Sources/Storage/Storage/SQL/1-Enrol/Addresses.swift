@@ -123,15 +123,17 @@ extension UserChange {
     fileprivate func written(
         to user: UserID, at now: Timestamp, as operation: Operation
     ) -> BoundStatement {
-        changeUser(
-            setsName: .bool(displayName != nil), displayName: .text(displayName ?? nil),
-            setsLanguage: .bool(language != nil), language: .text(language ?? nil),
-            changesMail: .bool(removed.contains(.mail)), address: .null,
-            changedSince: .timestamp(now - RecoveryLife.addressAge), now: .timestamp(now),
-            removesPhone: .bool(removed.contains(.sms)), setsExpiry: .bool(expiresAt != nil),
-            expiresAt: .timestamp(expiresAt ?? nil),
-            expiresBy: .word((expiresAt ?? nil).map { _ in ChangeAuthor.website }), user: .id(user),
-            operation: .id(operation))
+        changeUser.bound(
+            [
+                "setsName": .bool(displayName != nil), "displayName": .text(displayName ?? nil),
+                "setsLanguage": .bool(language != nil), "language": .text(language ?? nil),
+                "changesMail": .bool(removed.contains(.mail)),
+                "changedSince": .timestamp(now - RecoveryLife.addressAge), "now": .timestamp(now),
+                "removesPhone": .bool(removed.contains(.sms)), "setsExpiry": .bool(expiresAt != nil),
+                "expiresAt": .timestamp(expiresAt ?? nil),
+                "expiresBy": .word((expiresAt ?? nil).map { _ in ChangeAuthor.website }), "user": .id(user),
+                "operation": .id(operation),
+            ], lists: ["newMail": .forms(ofAddress: nil)])
     }
 }
 
@@ -139,7 +141,7 @@ private let changeUser = Statement(
     """
     UPDATE user SET display_name = CASE :setsName WHEN 1 THEN :displayName ELSE display_name END,
     language = CASE :setsLanguage WHEN 1 THEN :language ELSE language END,
-    \(TakenAddresses.formerMail), email = CASE :changesMail WHEN 1 THEN :address ELSE email END,
+    \(TakenAddresses.formerMail), email = CASE :changesMail WHEN 1 THEN NULL ELSE email END,
     phone = CASE :removesPhone WHEN 1 THEN NULL ELSE phone END,
     expires_at = CASE :setsExpiry WHEN 1 THEN :expiresAt ELSE expires_at END,
     expires_by = CASE WHEN :setsExpiry = 0 OR expires_by = 'operator' THEN expires_by ELSE :expiresBy END

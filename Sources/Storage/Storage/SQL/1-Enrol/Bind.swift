@@ -160,7 +160,8 @@ private let isFull = Statement("SELECT 1 FROM activation a WHERE \(isUsable) AND
 extension NewDevice {
     fileprivate func updated(code digest: [UInt8], as operation: Operation) -> BoundStatement {
         updateDevice(
-            name: .text(name), platform: .word(platform), environment: .word(environment), pushToken: .text(pushToken),
+            name: .text(name), platform: .word(platform), environment: .word(environment),
+            pushToken: .pushToken(pushToken),
             now: .timestamp(at), revocation: .blob(revocation), binding: .text(binding), approval: .id(approval),
             state: .word(state), operation: .id(operation), device: .id(id), digest: .blob(digest))
     }
@@ -168,7 +169,7 @@ extension NewDevice {
     fileprivate func inserted(code digest: [UInt8], as operation: Operation) -> BoundStatement {
         insertDevice(
             device: .id(id), name: .text(name), platform: .word(platform), environment: .word(environment),
-            pushToken: .text(pushToken), now: .timestamp(at), publicKey: .blob(publicKey),
+            pushToken: .pushToken(pushToken), now: .timestamp(at), publicKey: .blob(publicKey),
             thumbprint: .blob(thumbprint), revocation: .blob(revocation), binding: .text(binding),
             approval: .id(approval), operation: .id(operation), state: .word(state), digest: .blob(digest))
     }

@@ -58,7 +58,8 @@ private let stopped = Statement("SELECT 1 FROM device WHERE id = :device AND sto
 extension NewDevice {
     fileprivate func updatedByWebsite(as operation: Operation) -> BoundStatement {
         updatePhone(
-            name: .text(name), platform: .word(platform), environment: .word(environment), pushToken: .text(pushToken),
+            name: .text(name), platform: .word(platform), environment: .word(environment),
+            pushToken: .pushToken(pushToken),
             now: .timestamp(at), revocation: .blob(revocation), binding: .text(binding), approval: .id(approval),
             state: .word(state), operation: .id(operation), device: .id(id), user: .id(user))
     }
@@ -66,7 +67,7 @@ extension NewDevice {
     fileprivate func insertedByWebsite(as operation: Operation) -> BoundStatement {
         insertPhone(
             device: .id(id), name: .text(name), platform: .word(platform), environment: .word(environment),
-            pushToken: .text(pushToken), now: .timestamp(at), publicKey: .blob(publicKey),
+            pushToken: .pushToken(pushToken), now: .timestamp(at), publicKey: .blob(publicKey),
             thumbprint: .blob(thumbprint), revocation: .blob(revocation), binding: .text(binding),
             approval: .id(approval), operation: .id(operation), state: .word(state), user: .id(user))
     }

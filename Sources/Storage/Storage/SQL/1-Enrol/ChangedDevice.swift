@@ -72,7 +72,7 @@ extension Phones {
         let undoesOperator = change.isOfUnbound ? givesBack : change.by == .operator || change.state != .active
         return changeDevice.bound(
             [
-                "name": .text(change.name), "pushToken": .text(change.pushToken),
+                "name": .text(change.name), "pushToken": .pushToken(change.pushToken),
                 "pushTokenAt": change.pushToken == nil ? .null : .timestamp(change.at),
                 "isActive": .bool(change.state == .active),
                 "stoppedBy": .word(change.isUnbinding || change.isOfUnbound ? change.by : nil),

@@ -98,7 +98,7 @@ extension Phones {
         DeviceView(
             id: try row.id("device_id"), name: try row.optionalText("device_name"),
             platform: try row.word("device_platform"), state: try row.word("device_state"),
-            pushToken: try row.text("device_push_token"), publicKey: try row.optionalBlob("device_public_key"),
+            pushToken: try row.pushToken("device_push_token"), publicKey: try row.optionalBlob("device_public_key"),
             binding: try row.optionalText("device_binding"), createdAt: try row.timestamp("device_created_at"),
             lastSeenAt: try row.optionalTimestamp("device_last_seen_at"), report: try DeviceReports.read(row),
             stoppedBy: try row.optionalWord("device_stopped_by"),

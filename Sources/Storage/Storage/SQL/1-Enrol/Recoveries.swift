@@ -159,7 +159,7 @@ extension Recoveries {
             ], writes,
             reads: [countLinks(user: user, since: since), addressOf(recovery: id)])
         return Query(change: change) { rows throws(StoreFailure) in
-            if rows.happened, let row = rows[2].first { return .started(address: try row.text("address")) }
+            if rows.happened, let row = rows[2].first { return .started(address: try row.address("address")) }
             let links = try rows[1].first?.integer("links") ?? 0
             return links >= NewRecovery.most ? .limited : .impossible
         }

@@ -13,13 +13,15 @@ extension Store: RegisterStore {
         let change = Change(
             "register", operation, rows: rows,
             [
-                insertUser(
-                    user: .id(user.id), token: .id(user.token), username: .text(fields.username),
-                    email: .text(fields.email), phone: .text(fields.phone), displayName: .text(fields.displayName),
-                    language: .text(fields.language), expiresAt: .timestamp(fields.expiresAt),
-                    author: .word(fields.expiresAt.map { _ in ChangeAuthor.website }),
-                    now: .timestamp(user.createdAt), operation: .id(operation),
-                    website: .id(user.website))
+                insertUser.bound(
+                    [
+                        "user": .id(user.id), "token": .id(user.token), "username": .text(fields.username),
+                        "email": .address(fields.email), "phone": .address(fields.phone),
+                        "displayName": .text(fields.displayName), "language": .text(fields.language),
+                        "expiresAt": .timestamp(fields.expiresAt),
+                        "author": .word(fields.expiresAt.map { _ in ChangeAuthor.website }),
+                        "now": .timestamp(user.createdAt), "operation": .id(operation), "website": .id(user.website),
+                    ], lists: TakenAddresses.lists(fields.email, fields.phone))
             ] + OperationSecrets.onlyOnce(user.id, as: operation) + (activation?.insertions(operation) ?? [])
                 + user.factors.flatMap { Factors.written($0, as: operation) } + [
                     auditUser(operation: .id(operation), now: .timestamp(user.createdAt), user: .id(user.id))
@@ -27,9 +29,9 @@ extension Store: RegisterStore {
             reads: [
                 OperationSecrets.read(operation.id),
                 active(website: .id(user.website)),
-                taken(
-                    website: .id(user.website), user: .id(user.id), username: .text(fields.username),
-                    email: .text(fields.email), phone: .text(fields.phone)),
+                taken.bound(
+                    ["website": .id(user.website), "user": .id(user.id), "username": .text(fields.username)],
+                    lists: TakenAddresses.lists(fields.email, fields.phone)),
             ])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
@@ -53,7 +55,7 @@ private let insertUser = Statement(
     state)
     SELECT :user, :token, w.id, :username, :email, :phone, :displayName, :language, :expiresAt, :author, :now, :operation,
     'active'
-    FROM website w WHERE w.id = :website AND w.state = 'active'
+    FROM website w WHERE w.id = :website AND w.state = 'active' AND \(TakenAddresses.areFree)
     """)
 
 private let auditUser = Statement(
@@ -66,10 +68,13 @@ private let auditUser = Statement(
 
 private let active = Statement("SELECT 1 FROM website WHERE id = :website AND state = 'active'")
 
+private let isMailTaken = PersonalForms.equal("email", "anyMail")
+private let isPhoneTaken = PersonalForms.equal("phone", "anyPhone")
+
 private let taken = Statement(
     """
     SELECT EXISTS (SELECT 1 FROM user WHERE website_id = :website AND id <> :user AND username = :username)
     AS is_username_taken,
-    EXISTS (SELECT 1 FROM user WHERE website_id = :website AND id <> :user AND email = :email) AS is_email_taken,
-    EXISTS (SELECT 1 FROM user WHERE website_id = :website AND id <> :user AND phone = :phone) AS is_phone_taken
+    EXISTS (SELECT 1 FROM user WHERE website_id = :website AND id <> :user AND \(isMailTaken)) AS is_email_taken,
+    EXISTS (SELECT 1 FROM user WHERE website_id = :website AND id <> :user AND \(isPhoneTaken)) AS is_phone_taken
     """)

@@ -12,22 +12,25 @@ enum TakenAddresses {
     /// Removes the mark of the user's row if another user has the address.
     static func unmark(_ kind: Factor, _ address: String?, user: UserID, as operation: Operation) -> BoundStatement {
         let unmark = kind == .mail ? unmarkMail : unmarkPhone
-        return unmark(user: .id(user), operation: .id(operation), address: .text(address))
+        return unmark.bound(
+            ["user": .id(user), "operation": .id(operation)], lists: ["address": .forms(ofAddress: address)])
     }
 
-    private static let unmarkMail = Statement("\(unmarkIfOther) o.email = :address)")
-    private static let unmarkPhone = Statement("\(unmarkIfOther) o.phone = :address)")
+    private static let unmarkMail = Statement("\(unmarkIfOther) \(isMail))")
+    private static let unmarkPhone = Statement("\(unmarkIfOther) \(isPhone))")
+    private static let isMail = PersonalForms.equal("o.email", "address")
+    private static let isPhone = PersonalForms.equal("o.phone", "address")
     private static let unmarkIfOther =
         "\(unmarkIf) EXISTS (SELECT 1 FROM user o WHERE o.website_id = user.website_id AND o.id <> user.id AND"
 
     /// Finds another user with the address.
     static func find(_ kind: Factor, _ address: String?, user: UserID) -> BoundStatement {
         let find = kind == .mail ? findMail : findPhone
-        return find(address: .text(address), user: .id(user))
+        return find.bound(["user": .id(user)], lists: ["address": .forms(ofAddress: address)])
     }
 
-    private static let findMail = Statement("\(others) o.email = :address AND u.id = :user")
-    private static let findPhone = Statement("\(others) o.phone = :address AND u.id = :user")
+    private static let findMail = Statement("\(others) \(isMail) AND u.id = :user")
+    private static let findPhone = Statement("\(others) \(isPhone) AND u.id = :user")
     private static let others =
         "SELECT 1 FROM user o JOIN user u ON u.website_id = o.website_id AND u.id <> o.id WHERE"
 
@@ -37,22 +40,25 @@ enum TakenAddresses {
         _ kind: Factor, _ address: String?, user: UserID, at now: Timestamp, as operation: Operation
     ) -> BoundStatement {
         guard kind == .mail else {
-            return takePhone(address: .text(address), user: .id(user), operation: .id(operation))
+            return takePhone(address: .address(address), user: .id(user), operation: .id(operation))
         }
-        return takeMail(
-            changesMail: .bool(true), address: .text(address), changedSince: .timestamp(now - RecoveryLife.addressAge),
-            now: .timestamp(now), user: .id(user), operation: .id(operation))
+        return takeMail.bound(
+            [
+                "changesMail": .bool(true), "address": .address(address),
+                "changedSince": .timestamp(now - RecoveryLife.addressAge), "now": .timestamp(now), "user": .id(user),
+                "operation": .id(operation),
+            ], lists: ["newMail": .forms(ofAddress: address)])
     }
 
     /// Keeps the address that the user had before the changes of the last days. A thief who changes
     /// it twice does not hide the owner's. MariaDB assigns from left to right, so the new address
-    /// must follow, as `:address`.
+    /// must follow. The list `newMail` has its forms.
     static let formerMail = """
-        former_email = CASE WHEN :changesMail = 0 OR coalesce(email, '') = coalesce(:address, '') THEN former_email
+        former_email = CASE WHEN :changesMail = 0 OR \(keepsMail) THEN former_email
         WHEN email_changed_at > :changedSince THEN coalesce(former_email, email) ELSE coalesce(email, former_email) END,
-        email_changed_at = CASE WHEN :changesMail = 0 OR coalesce(email, '') = coalesce(:address, '')
-        THEN email_changed_at ELSE :now END
+        email_changed_at = CASE WHEN :changesMail = 0 OR \(keepsMail) THEN email_changed_at ELSE :now END
         """
+    private static let keepsMail = PersonalForms.equal("coalesce(email, '')", "newMail")
 
     private static let takeMail = Statement(
         """
@@ -66,9 +72,29 @@ enum TakenAddresses {
         _ kind: Factor, _ address: String?, user: UserID, as operation: Operation
     ) -> BoundStatement {
         let unmark = kind == .mail ? unmarkOtherMail : unmarkOtherPhone
-        return unmark(user: .id(user), operation: .id(operation), address: .text(address))
+        return unmark.bound(
+            ["user": .id(user), "operation": .id(operation)], lists: ["address": .forms(ofAddress: address)])
     }
 
-    private static let unmarkOtherMail = Statement("\(unmarkIf) coalesce(email, '') <> :address")
-    private static let unmarkOtherPhone = Statement("\(unmarkIf) coalesce(phone, '') <> :address")
+    private static let unmarkOtherMail = Statement(
+        "\(unmarkIf) \(PersonalForms.differ("coalesce(email, '')", "address"))")
+    private static let unmarkOtherPhone = Statement(
+        "\(unmarkIf) \(PersonalForms.differ("coalesce(phone, '')", "address"))")
+}
+
+/// The addresses of a new user.
+extension TakenAddresses {
+    /// The condition that no user of the website `w` has an address of the lists. The UNIQUE keys of
+    /// the table cannot see that a value in the clear and a sealed one are the same address.
+    static let areFree = """
+        NOT EXISTS (SELECT 1 FROM user o WHERE o.website_id = w.id AND o.id <> :user
+        AND \(PersonalForms.equal("o.email", "anyMail")))
+        AND NOT EXISTS (SELECT 1 FROM user o WHERE o.website_id = w.id AND o.id <> :user
+        AND \(PersonalForms.equal("o.phone", "anyPhone")))
+        """
+
+    /// The lists of `areFree`.
+    static func lists(_ mail: String?, _ phone: String?) -> KeyValuePairs<SQLName, [SQLValue]> {
+        ["anyMail": .forms(ofAddress: mail), "anyPhone": .forms(ofAddress: phone)]
+    }
 }

@@ -43,7 +43,7 @@ extension Store {
                 let expiresAt = try row.optionalTimestamp("expires_at")
                 return UserRow(
                     id: try row.id("id"), token: try row.id("token"), username: try row.text("username"),
-                    email: try row.optionalText("email"), phone: try row.optionalText("phone"),
+                    email: try row.optionalAddress("email"), phone: try row.optionalAddress("phone"),
                     displayName: try row.optionalText("display_name"), language: try row.optionalText("language"),
                     state: stored.seen(expiresAt, at: now), isProved: try row.optionalTimestamp("proved_at") != nil,
                     isIdentityConfirmed: try row.optionalTimestamp("identity_confirmed_at") != nil,

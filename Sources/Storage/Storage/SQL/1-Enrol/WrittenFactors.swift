@@ -16,10 +16,12 @@ public enum Factors {
     ) -> [BoundStatement] {
         [
             Locks.hold(user: .id(user)),
-            markUserOfWaiting(
-                operation: .id(operation), user: .id(user), failures: .integer(Int64(failures)),
-                factor: .id(factor.id), counter: .integer(factor.counter), isVouchedFor: .bool(hasWord),
-                now: .timestamp(now)),
+            markUserOfWaiting.bound(
+                [
+                    "operation": .id(operation), "user": .id(user), "failures": .integer(Int64(failures)),
+                    "factor": .id(factor.id), "counter": .integer(factor.counter), "isVouchedFor": .bool(hasWord),
+                    "now": .timestamp(now),
+                ], lists: ["address": .forms(ofAddress: factor.address)]),
         ] + guards + [
             auditConfirmed(
                 operation: .id(operation), now: .timestamp(now), kind: .word(factor.kind), user: .id(user))
@@ -35,7 +37,7 @@ public enum Factors {
 
     /// Marks the row of a user with a waiting factor. Without an approval by the website, the user
     /// must have approved the factor, have registered with the address, or have not proved a factor
-    /// yet.
+    /// yet. A factor keeps its address, so it is the one that the caller has read.
     private static let markUserOfWaiting = Statement(
         """
         UPDATE user SET operation = :operation
@@ -43,7 +45,7 @@ public enum Factors {
         (SELECT 1 FROM factor f
         WHERE f.id = :factor AND f.user_id = user.id AND f.state = 'waiting' AND f.counter = :counter
         AND (:isVouchedFor = 1 OR user.proved_at IS NULL OR f.approval IS NOT NULL
-        OR f.address = user.email OR f.address = user.phone))
+        OR \(PersonalForms.equal("user.email", "address")) OR \(PersonalForms.equal("user.phone", "address"))))
         """)
 
     private static let auditConfirmed = Statement(
@@ -89,7 +91,7 @@ public enum Factors {
                 factor: .id(factor.id), secret: .blob(factor.sealed?.bytes), key: .text(factor.sealed?.key),
                 algorithm: .word(factor.algorithm), digits: .integer(Int64(factor.digits)),
                 period: .integer(factor.period.map { Int64($0) }), counter: .integer(factor.counter),
-                address: .text(factor.address),
+                address: .address(factor.address),
                 challenge: factor.recovery.map { .id($0.recovery) } ?? .id(factor.approvedBy?.challenge),
                 now: .timestamp(factor.at), confirmedAt: factor.state == .active ? .timestamp(factor.at) : .null,
                 operation: .id(operation), kind: .word(factor.kind), state: .word(factor.state),

@@ -132,7 +132,7 @@ extension AskScript {
         var writes = [
             insertChallengeRow(
                 challenge: .id(challenge.id), state: .word(life.state), reason: .word(life.reason),
-                policy: .text(challenge.policy), context: .blob(challenge.context), nonce: .blob(challenge.nonce),
+                policy: .text(challenge.policy), context: .context(challenge.context), nonce: .blob(challenge.nonce),
                 number: .text(challenge.number), approves: .blob(challenge.approves),
                 language: .text(challenge.language), known: .bool(limits.isKnown),
                 otherwise: .word(challenge.otherwise), now: now, expiresAt: .timestamp(life.expiresAt),

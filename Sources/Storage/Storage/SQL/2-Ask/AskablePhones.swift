@@ -12,7 +12,8 @@ enum AskablePhones {
         for row in rows {
             phones.append(
                 AskSubject.Phone(
-                    id: try row.id("id"), platform: try row.word("platform"), pushToken: try row.text("push_token"),
+                    id: try row.id("id"), platform: try row.word("platform"),
+                    pushToken: try row.pushToken("push_token"),
                     environment: try row.word("environment"), hasKey: try row.bool("has_key")))
         }
         return phones

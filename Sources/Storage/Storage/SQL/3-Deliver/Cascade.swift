@@ -21,7 +21,7 @@ extension Store: CascadeStore {
                 for code in rows[3] { codes.append(try CodeFactors.read(code)) }
                 return CascadeRow(
                     challenge: challenge, user: try row.id("user_id"), website: try row.text("display_name"),
-                    policy: try row.text("policy"), context: try row.blob("context"),
+                    policy: try row.text("policy"), context: try row.context("context"),
                     askedAt: try row.timestamp("asked_at"), expiresAt: try row.timestamp("expires_at"),
                     language: try row.optionalText("language"), steps: steps,
                     phones: try AskablePhones.read(rows[2]), codes: codes, isKnown: try row.bool("known"),

@@ -68,9 +68,9 @@ extension Store {
                 guard let row = rows[0].first else { return nil }
                 return PushRow(
                     challenge: try row.id("challenge_id"), device: try row.id("device_id"),
-                    deviceToken: try row.text("push_token"), environment: try row.word("environment"),
+                    deviceToken: try row.pushToken("push_token"), environment: try row.word("environment"),
                     policy: try row.text("policy"), website: try row.text("display_name"),
-                    context: try row.blob("context"), askedAt: try row.timestamp("asked_at"),
+                    context: try row.context("context"), askedAt: try row.timestamp("asked_at"),
                     expiresAt: try row.timestamp("expires_at"), attempts: Int(try row.integer("attempts")))
             })
     }
@@ -105,9 +105,9 @@ extension Store {
                 .device(pushedTo: settlement.entry, settledBy: operation).lenient,
             ]
             writes.append(
-                dropToken(
-                    since: .timestamp(since), token: .text(settlement.deviceToken), entry: .id(settlement.entry),
-                    operation: .id(operation)))
+                dropToken.bound(
+                    ["since": .timestamp(since), "entry": .id(settlement.entry), "operation": .id(operation)],
+                    lists: ["token": .forms(ofPushToken: settlement.deviceToken)]))
         }
         writes.append(StepSettlement.drop(settlement.entry, as: operation))
         return try await run(Query(change: Change("settle", operation, rows: rows, writes)) { rows in rows.happened })
@@ -125,7 +125,7 @@ private let auditSettle = Statement(
 private let dropToken = Statement(
     """
     UPDATE device SET push_token = ''
-    WHERE push_token_at <= :since AND push_token = :token
+    WHERE push_token_at <= :since AND \(PersonalForms.equal("push_token", "token"))
     AND id = (SELECT o.device_id FROM outbox o WHERE o.id = :entry) AND \(Guards.audited)
     """)
 

@@ -54,7 +54,7 @@ extension Row {
         } else if let announcement: AccountEvent = try optionalWord("event") {
             content = .announcement(announcement, device: try optionalText("device_name"))
         } else if let counter, !lacksFactor {
-            content = .code(try CodeFactors.read(self), counter: counter, context: try optionalBlob("context"))
+            content = .code(try CodeFactors.read(self), counter: counter, context: try optionalContext("context"))
         } else {
             content = .nothing
         }
@@ -62,7 +62,7 @@ extension Row {
             id: id, kind: try word("kind"), user: try self.id("user_id"), website: try self.id("website_id"),
             challenge: try optionalID("challenge_id"), websiteName: try text("website_name"),
             userName: try optionalText("user_name"), language: try optionalText("language"),
-            address: try optionalText("address"), content: content, createdAt: try timestamp("created_at"),
+            address: try optionalAddress("address"), content: content, createdAt: try timestamp("created_at"),
             expiresAt: try timestamp("expires_at"), attempts: Int(try integer("attempts")),
             reason: try optionalText("reason"), ambiguousAt: try optionalTimestamp("ambiguous_at"),
             deadline: try optionalTimestamp("deadline"))

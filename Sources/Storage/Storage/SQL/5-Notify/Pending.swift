@@ -13,7 +13,8 @@ extension Store: PendingStore {
                 for row in rows[0] {
                     pending.append(
                         Pending(
-                            challenge: try row.id("id"), nonce: try row.blob("nonce"), context: try row.blob("context"),
+                            challenge: try row.id("id"), nonce: try row.blob("nonce"),
+                            context: try row.context("context"),
                             askedAt: try row.timestamp("asked_at"), expiresAt: try row.timestamp("expires_at"),
                             policy: try row.text("policy"), unseen: try row.optionalWord("unseen_factor")))
                 }

@@ -40,8 +40,10 @@ public enum DirectoryUsers {
         var reads: [BoundStatement] = []
         for record in records {
             reads.append(byName(website: website, value: .text(record.username)))
-            if let email = record.email { reads.append(byMail(website: website, value: .text(email))) }
-            if let phone = record.phone { reads.append(byPhone(website: website, value: .text(phone))) }
+            for (byAddress, address) in [(byMail, record.email), (byPhone, record.phone)] where address != nil {
+                reads.append(
+                    byAddress.bound(["website": website], lists: ["value": .forms(ofAddress: address)]))
+            }
         }
         return Query(script: Script("directory users", reads: reads)) { answers throws(StoreFailure) in
             var users: [UserID: DirectoryUser] = [:]
@@ -56,13 +58,15 @@ public enum DirectoryUsers {
     }
 
     private static let byName = Statement("\(columns) WHERE website_id = :website AND username = :value")
-    private static let byMail = Statement("\(columns) WHERE website_id = :website AND email = :value")
-    private static let byPhone = Statement("\(columns) WHERE website_id = :website AND phone = :value")
+    private static let byMail = Statement(
+        "\(columns) WHERE website_id = :website AND \(PersonalForms.equal("email", "value"))")
+    private static let byPhone = Statement(
+        "\(columns) WHERE website_id = :website AND \(PersonalForms.equal("phone", "value"))")
 
     private static func user(_ row: Row) throws(StoreFailure) -> DirectoryUser {
         DirectoryUser(
-            user: try row.id("id"), username: try row.text("username"), email: try row.optionalText("email"),
-            phone: try row.optionalText("phone"), displayName: try row.optionalText("display_name"),
+            user: try row.id("id"), username: try row.text("username"), email: try row.optionalAddress("email"),
+            phone: try row.optionalAddress("phone"), displayName: try row.optionalText("display_name"),
             language: try row.optionalText("language"), policy: try row.optionalText("policy"),
             isDisabled: try row.text("state") == UserState.disabled.rawValue,
             source: try row.optionalText("directory"), id: try row.optionalText("directory_id"))

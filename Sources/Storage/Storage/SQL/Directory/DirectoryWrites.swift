@@ -33,12 +33,15 @@ extension DirectoryWrites {
                 "directory add", operation,
                 rows: [.website(website), .user(user).signed] + factors.flatMap { Factors.rows($0) },
                 [
-                    insertUser(
-                        user: .id(user), token: .id(token), username: .text(record.username),
-                        email: .text(record.email), phone: .text(record.phone), displayName: .text(record.displayName),
-                        language: .text(record.language), policy: .text(record.policy), source: .text(source),
-                        id: .text(record.id), now: .timestamp(now), operation: .id(operation), website: .id(website),
-                        run: .id(run))
+                    insertUser.bound(
+                        [
+                            "user": .id(user), "token": .id(token), "username": .text(record.username),
+                            "email": .address(record.email), "phone": .address(record.phone),
+                            "displayName": .text(record.displayName), "language": .text(record.language),
+                            "policy": .text(record.policy), "source": .text(source), "id": .text(record.id),
+                            "now": .timestamp(now), "operation": .id(operation), "website": .id(website),
+                            "run": .id(run),
+                        ], lists: TakenAddresses.lists(record.email, record.phone))
                 ] + factors.flatMap { Factors.written($0, as: operation) } + [
                     auditAdded(operation: .id(operation), now: .timestamp(now), user: .id(user))
                 ])
@@ -55,6 +58,7 @@ private let insertUser = Statement(
     SELECT :user, :token, w.id, :username, :email, :phone, :displayName, :language, :policy, :source, :id, :now,
     :operation, 'active'
     FROM website w WHERE w.id = :website AND w.state = 'active' AND \(DirectoryRuns.isNewest)
+    AND \(TakenAddresses.areFree)
     """)
 
 private let auditAdded = Statement(
@@ -79,18 +83,26 @@ extension DirectoryWrites {
         let removed = update.changedAddresses
         var writes = [
             Locks.hold(user: user),
-            markUser(
-                operation: own, user: user, website: .id(website), source: .text(source), id: .text(update.record.id),
-                isAdopted: .bool(update.adopts), username: .text(update.user.username), setsMail: update.setsMail,
-                seenMail: .text(update.user.email), setsPhone: update.setsPhone, seenPhone: .text(update.user.phone),
-                run: .id(run)),
-            unmarkTaken(
-                user: user, operation: own, username: .text(update.record.username),
-                email: .text(update.record.email), phone: .text(update.record.phone)),
+            markUser.bound(
+                [
+                    "operation": own, "user": user, "website": .id(website), "source": .text(source),
+                    "id": .text(update.record.id), "isAdopted": .bool(update.adopts),
+                    "username": .text(update.user.username), "setsMail": update.setsMail,
+                    "setsPhone": update.setsPhone, "run": .id(run),
+                ],
+                lists: [
+                    "seenMail": .forms(ofAddress: update.user.email),
+                    "seenPhone": .forms(ofAddress: update.user.phone),
+                ]),
+            unmarkTaken.bound(
+                ["user": user, "operation": own, "username": .text(update.record.username)],
+                lists: TakenAddresses.lists(update.record.email, update.record.phone)),
             update.write(source: source, at: now, as: operation),
-            unmarkUnwritten(
-                user: user, operation: own, username: .text(update.record.username), setsMail: update.setsMail,
-                email: .text(update.record.email), setsPhone: update.setsPhone, phone: .text(update.record.phone)),
+            unmarkUnwritten.bound(
+                [
+                    "user": user, "operation": own, "username": .text(update.record.username),
+                    "setsMail": update.setsMail, "setsPhone": update.setsPhone,
+                ], lists: TakenAddresses.lists(update.record.email, update.record.phone)),
             auditUpdated(
                 operation: own, now: .timestamp(now),
                 event: .text(update.enables ? "user.enabled" : "user.changed"), user: user),
@@ -115,13 +127,16 @@ extension DirectoryUpdate {
     fileprivate var setsPhone: SQLValue { .bool(mapping.phone != nil) }
 
     fileprivate func write(source: String, at now: Timestamp, as operation: Operation) -> BoundStatement {
-        writeUser(
-            username: .text(record.username), changesMail: setsMail, address: .text(record.email),
-            changedSince: .timestamp(now - RecoveryLife.addressAge), now: .timestamp(now), setsPhone: setsPhone,
-            phone: .text(record.phone), setsName: .bool(mapping.displayName != nil),
-            displayName: .text(record.displayName), setsLanguage: .bool(mapping.language != nil),
-            language: .text(record.language), policy: .text(record.policy), source: .text(source), id: .text(record.id),
-            isEnabled: .bool(enables), user: .id(user.user), operation: .id(operation))
+        writeUser.bound(
+            [
+                "username": .text(record.username), "changesMail": setsMail, "address": .address(record.email),
+                "changedSince": .timestamp(now - RecoveryLife.addressAge), "now": .timestamp(now),
+                "setsPhone": setsPhone, "phone": .address(record.phone), "setsName": .bool(mapping.displayName != nil),
+                "displayName": .text(record.displayName), "setsLanguage": .bool(mapping.language != nil),
+                "language": .text(record.language), "policy": .text(record.policy), "source": .text(source),
+                "id": .text(record.id), "isEnabled": .bool(enables), "user": .id(user.user),
+                "operation": .id(operation),
+            ], lists: ["newMail": .forms(ofAddress: record.email)])
     }
 }
 
@@ -131,16 +146,17 @@ private let markUser = Statement(
     """
     UPDATE user SET operation = :operation WHERE id = :user AND website_id = :website
     AND (directory = :source AND directory_id = :id OR :isAdopted = 1 AND directory IS NULL AND username = :username)
-    AND (:setsMail = 0 OR coalesce(email, '') = coalesce(:seenMail, ''))
-    AND (:setsPhone = 0 OR coalesce(phone, '') = coalesce(:seenPhone, '')) AND \(DirectoryRuns.isNewest)
+    AND (:setsMail = 0 OR \(PersonalForms.equal("coalesce(email, '')", "seenMail")))
+    AND (:setsPhone = 0 OR \(PersonalForms.equal("coalesce(phone, '')", "seenPhone"))) AND \(DirectoryRuns.isNewest)
     """)
 
 /// Removes the mark if another user has one of the values. Each has a condition of its own, because
 /// one condition for all three would read every user of the website.
 private let unmarkTaken = Statement(
     """
-    \(TakenAddresses.unmarkIf) (\(otherUser) o.username = :username) OR \(otherUser) o.email = :email)
-    OR \(otherUser) o.phone = :phone))
+    \(TakenAddresses.unmarkIf) (\(otherUser) o.username = :username)
+    OR \(otherUser) \(PersonalForms.equal("o.email", "anyMail")))
+    OR \(otherUser) \(PersonalForms.equal("o.phone", "anyPhone"))))
     """)
 
 private let otherUser = "EXISTS (SELECT 1 FROM user o WHERE o.website_id = user.website_id AND o.id <> user.id AND"
@@ -165,8 +181,8 @@ private let writeUser = Statement(
 private let unmarkUnwritten = Statement(
     """
     \(TakenAddresses.unmarkIf) (username <> :username
-    OR :setsMail = 1 AND coalesce(email, '') <> coalesce(:email, '')
-    OR :setsPhone = 1 AND coalesce(phone, '') <> coalesce(:phone, ''))
+    OR :setsMail = 1 AND \(PersonalForms.differ("coalesce(email, '')", "anyMail"))
+    OR :setsPhone = 1 AND \(PersonalForms.differ("coalesce(phone, '')", "anyPhone")))
     """)
 
 private let auditUpdated = Statement(

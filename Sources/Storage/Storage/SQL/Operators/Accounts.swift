@@ -79,7 +79,7 @@ extension Accounts {
             for row in rows[3] { factors.append(try CodeFactors.read(row)) }
             return User(
                 id: try row.id("id"), username: try row.text("username"), website: try row.text("website_name"),
-                email: try row.optionalText("email"), phone: try row.optionalText("phone"),
+                email: try row.optionalAddress("email"), phone: try row.optionalAddress("phone"),
                 displayName: try row.optionalText("display_name"), language: try row.optionalText("language"),
                 state: try row.word("state"), stoppedBy: try row.optionalWord("stopped_by"),
                 priorState: try row.optionalWord("prior_state"), directory: try row.optionalText("directory"),

@@ -1,0 +1,102 @@
+import Domain
+import Log
+import Synchronization
+import World
+
+/// The store port that brings personal values into the form of the setting `seal`.
+///
+/// Purpose: after a change of the setting or of the master key, rows have values in other forms. A
+/// relay rewrites them in the background, while requests go on. Every row can be read and found in
+/// every form, so nothing waits for the end.
+///
+/// Invariants:
+/// - One relay rewrites at a time: a row of `task_lease` names it, and every change is conditional
+///   on that row. So relays with different settings do not undo each other's work.
+/// - A row changes only if it still has the values that were read. A row that is not genuine is
+///   rewritten, but not signed.
+/// - The addresses of one user change in one transaction, because statements compare them.
+///
+/// Failure modes: the table `personal_sealing` says how far the run has come. If the relay stops,
+/// it or another relay continues there. Values that cannot be opened stay, are counted, and are
+/// logged as `personal.stuck`. A relay that has another setting may write values in the other form
+/// after the run has passed; the next run, a day later, finds them.
+///
+/// `SealedStoreTests.swift` tests it.
+public protocol PersonalSealingStore: Sendable {
+    /// Rewrites the values of some rows.
+    ///
+    /// - Returns: nil if nothing is to be done, or if another relay does it.
+    func sealSomePersonalValues(
+        by relay: RelayID, at now: Timestamp
+    ) async throws(StoreFailure) -> PersonalSealingRun?
+}
+
+/// A run over all personal values of the store.
+public struct PersonalSealingRun: Sendable, Equatable {
+    /// Whether the run seals the values. Otherwise it opens them.
+    public let seals: Bool
+    /// The id of the sealing key.
+    public let keyID: String
+    /// The number of rows that the run has read.
+    public let checked: Int64
+    /// The number of rows that it has rewritten.
+    public let changed: Int64
+    /// The number of values that it could not open.
+    public let stuck: Int64
+    public let startedAt: Timestamp
+    /// The end of the run; nil while it goes on.
+    public let endedAt: Timestamp?
+
+    public init(
+        seals: Bool, keyID: String, checked: Int64, changed: Int64, stuck: Int64, startedAt: Timestamp,
+        endedAt: Timestamp?
+    ) {
+        self.seals = seals
+        self.keyID = keyID
+        self.checked = checked
+        self.changed = changed
+        self.stuck = stuck
+        self.startedAt = startedAt
+        self.endedAt = endedAt
+    }
+}
+
+extension Relay {
+    /// The number of batches between two lines of the log.
+    private static let batchesOfLine = 100
+
+    /// Brings personal values into the form of the setting. The daemon calls it every minute, and
+    /// after a reload. A second call while one runs does nothing.
+    public func sealPersonalValues() async {
+        let isFirst = isSealing.withLock { isSealing in
+            defer { isSealing = true }
+            return !isSealing
+        }
+        guard isFirst else { return }
+        await sealAll()
+        isSealing.withLock { $0 = false }
+    }
+
+    private func sealAll() async {
+        var batches = 0
+        while let run = try? await sealSome() {
+            batches += 1
+            let fields: LogFields = [
+                .state: run.seals ? "sealed" : "opened", .keyID: run.keyID, .changed: Int(run.changed),
+                .count: Int(run.checked),
+            ]
+            guard run.endedAt != nil else {
+                if batches.isMultiple(of: Self.batchesOfLine) { log.info("personal.resealing", fields) }
+                continue
+            }
+            if run.stuck > 0 { log.error("personal.stuck", [.count: Int(run.stuck)]) }
+            if run.changed > 0 { log.notice("personal.resealed", fields) }
+        }
+    }
+
+    private func sealSome() async throws(Refusal) -> PersonalSealingRun? {
+        try await withStore("personal") { () async throws(StoreFailure) in
+            try await store.sealSomePersonalValues(by: id, at: time.now())
+        }
+    }
+}
