@@ -5,21 +5,34 @@ import Relay
 import Storage
 import World
 
-/// Measures logins and the codes that end them, 64 at once, in a store with signed rows, in turn
-/// with a store without signatures.
+/// Compares a store with signed rows to a store without signatures.
 func signing(_ signed: String, _ plain: String, on loop: EventLoop, rounds: Int, count: Int) async throws {
     let rigs = [
         try await Rig(signed, signs: true, on: loop), try await Rig(plain, signs: false, on: loop),
     ]
+    try await compare(rigs, signed.prefix { $0 != ":" }, "signed rows", rounds: rounds, count: count)
+}
+
+/// Compares a store with sealed personal values to a store with `seal: secrets`. Both sign rows.
+func sealing(_ sealed: String, _ plain: String, on loop: EventLoop, rounds: Int, count: Int) async throws {
+    let rigs = [try await Rig(sealed, seals: true, on: loop), try await Rig(plain, on: loop)]
+    try await compare(rigs, sealed.prefix { $0 != ":" }, "sealed personal values", rounds: rounds, count: count)
+}
+
+/// Measures logins and the codes that end them, 64 at once, in turn in the first and the second
+/// store.
+private func compare(
+    _ rigs: [Rig], _ engine: Substring, _ what: String, rounds: Int, count: Int
+) async throws {
     defer { for rig in rigs { rig.store.close() } }
-    let engine = signed.prefix { $0 != ":" }
     var ratios: [Double] = []
     for round in 1...rounds {
         let numbers = (round - 1) * count..<round * count
         let secrets = numbers.map { _ in Secret(SystemRandomness().bytes(20)) }
         for rig in rigs {
             try await rig.time(numbers, atOnce: 64) { number in
-                try await rig.bindTOTP(try await rig.register(number), secrets[number - numbers.lowerBound])
+                let user = try await rig.register(number, email: "user\(number)@example.com")
+                try await rig.bindTOTP(user, secrets[number - numbers.lowerBound])
             }
         }
         let slices = 10
@@ -37,8 +50,8 @@ func signing(_ signed: String, _ plain: String, on loop: EventLoop, rounds: Int,
         }
         ratios.append(seconds[1] / seconds[0])
         print(
-            "\(engine) round \(round): \(whole(Double(count) / seconds[0])) logins/s signed, "
+            "\(engine) round \(round): \(whole(Double(count) / seconds[0])) logins/s with \(what), "
                 + "\(whole(Double(count) / seconds[1])) logins/s without, ratio \(hundredths(seconds[1] / seconds[0]))")
     }
-    print("\(engine) median: logins with signed rows to logins without \(hundredths(median(ratios)))")
+    print("\(engine) median: logins with \(what) to logins without \(hundredths(median(ratios)))")
 }
