@@ -11,6 +11,7 @@ public enum MailTemplate: String, Sendable, CaseIterable {
     case userFrozen = "mail.user.frozen"
     case userLocked = "mail.user.locked"
     case codesLocked = "mail.codes.locked"
+    case pinLocked = "mail.pin.locked"
     /// The link that begins the recovery of a lost factor.
     case recoveryLink = "mail.recovery.link"
     /// The announcement of a recovery, with the link that cancels it.

@@ -24,6 +24,10 @@ public enum DecisionFault: String, Error, Sendable, CaseIterable {
     case verification
     /// The phone does not meet the demands of the policy on its attestation or posture.
     case posture
+    /// The policy requires a PIN, and the answer has no signature of one.
+    case pinMissing = "pin_missing"
+    case pinWrong = "pin_wrong"
+    case pinLocked = "pin_locked"
     /// The challenge's policy requires another form of answer.
     case policy
     /// This phone has no challenge with that id.
@@ -104,6 +108,18 @@ public enum DecisionFault: String, Error, Sendable, CaseIterable {
             LocalizedText(
                 "came from a phone that does not meet the demands of the website",
                 de: "kam von einem Telefon, das die Forderungen der Website nicht erfüllt")
+        case .pinMissing:
+            LocalizedText(
+                "has no signature of the phone's PIN, which the website requires",
+                de: "hat keine Signatur der PIN des Telefons, die die Website verlangt")
+        case .pinWrong:
+            LocalizedText(
+                "was signed with a wrong PIN",
+                de: "wurde mit einer falschen PIN signiert")
+        case .pinLocked:
+            LocalizedText(
+                "came from a phone whose PIN is locked",
+                de: "kam von einem Telefon, dessen PIN gesperrt ist")
         case .policy:
             LocalizedText(
                 "is not in the form that the policy of this challenge requires",

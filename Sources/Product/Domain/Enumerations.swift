@@ -115,6 +115,8 @@ public enum AccountEvent: String, Sendable, CaseIterable {
     case userFrozen = "user.frozen"
     case userLocked = "user.locked"
     case codesLocked = "codes.locked"
+    /// The PIN of a phone is locked after too many wrong ones.
+    case pinLocked = "pin.locked"
     /// A lost factor can be replaced soon, unless somebody cancels that.
     case recoveryWaiting = "recovery.waiting"
     case recoveryDone = "recovery.done"

@@ -96,6 +96,8 @@ public struct Policy: Equatable, Sendable {
     public var attestation = AttestationRequirements.all(.none)
     /// The demands on the state of a phone that approves.
     public var posture = Posture()
+    /// The use of PINs by the phones that approve.
+    public var pin: PINUse = .none
     public var enrolment: Ceremony = .open
     /// The use of the place that phones report.
     public var phonePlace: PhonePlaceUse = .ignore

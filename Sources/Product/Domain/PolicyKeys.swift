@@ -25,7 +25,7 @@ extension Policy {
         "addresses", "answers", "attestation-android", "attestation-ios", "code-deadline", "code-retries", "devices",
         "enrolment", "factors", "further-factors", "guesses", "lifetime", "login-limit", "min-app-android",
         "min-app-ios", "min-assurance", "min-os-android", "min-os-ios", "min-patch-level", "min-uv", "number",
-        "number-below", "phone-place", "phone-place-distance", "push-deadline", "push-detail", "push-limit",
+        "number-below", "phone-place", "phone-place-distance", "pin", "push-deadline", "push-detail", "push-limit",
         "recovery-check", "recovery-url", "recovery-wait", "screen-lock", "verified-boot",
     ]
 
@@ -34,7 +34,7 @@ extension Policy {
     public static let groupKeys = [
         "code-deadline", "code-retries", "factors", "lifetime", "min-app-android", "min-app-ios", "min-assurance",
         "min-os-android", "min-os-ios", "min-patch-level", "min-uv", "number", "number-below", "phone-place",
-        "phone-place-distance", "push-deadline", "push-detail", "push-limit", "screen-lock", "verified-boot",
+        "phone-place-distance", "pin", "push-deadline", "push-detail", "push-limit", "screen-lock", "verified-boot",
     ]
 
     /// Sets a policy from its text. The message of a fault says which values are valid.
@@ -74,6 +74,7 @@ extension Policy {
             numberBelow = amount
         case "phone-place": phonePlace = try Self.word(key, text)
         case "phone-place-distance": phonePlaceDistance = try Self.number(key, text, Self.phonePlaceDistances)
+        case "pin": pin = try Self.word(key, text)
         case "push-deadline": pushDeadline = try Self.number(key, text, Self.pushDeadlines)
         case "push-detail": pushDetail = try Self.word(key, text)
         case "recovery-check": recoveryCheck = try Self.word(key, text)
@@ -113,6 +114,7 @@ extension Policy {
         case "number-below": numberBelow?.text ?? "none"
         case "phone-place": phonePlace.rawValue
         case "phone-place-distance": String(phonePlaceDistance)
+        case "pin": pin.rawValue
         case "push-deadline": String(pushDeadline)
         case "push-detail": pushDetail.rawValue
         case "push-limit": String(pushLimit)

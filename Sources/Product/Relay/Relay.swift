@@ -12,7 +12,8 @@ public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStor
     & CertificateStore & ReportStore & AskStore
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & VerifyCodeStore
     & FactorStore
-    & AddressStore & AttestationStore & PendingStore & NoticeStore & ChangeStore & RevocationStore & WebhookStore
+    & AddressStore & AttestationStore & PINStore & PendingStore & NoticeStore & ChangeStore & RevocationStore
+    & WebhookStore
     & HeartbeatStore
     & RetentionStore & RecoveryStore
     & IdempotencyStore

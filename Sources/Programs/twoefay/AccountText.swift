@@ -40,8 +40,21 @@ extension Accounts.Device {
             "failed_at": .text(failedAt?.rfc3339), "created_at": .string(view.createdAt.rfc3339),
             "last_seen_at": .text(view.lastSeenAt?.rfc3339), "report": view.report?.json ?? .null,
             "report_forged": .bool(view.isReportForged),
-            "attestation": attestation.map { .object($0.json) } ?? .null,
+            "attestation": attestation.map { .object($0.json) } ?? .null, "pin": .string(view.pin.state.rawValue),
+            "pin_tries_left": .integer(Int64(view.pin.triesLeft)),
+            "puk_tries_left": .integer(Int64(view.pin.pukTriesLeft)),
         ])
+    }
+
+    /// The state of the phone's PIN, for people; nil if it has none.
+    var pinText: String? {
+        let pin = view.pin
+        let puk = pin.isPUKLocked ? "The PUK is locked, too" : "The PUK has \(pin.pukTriesLeft) tries left"
+        switch pin.state {
+        case .none: return nil
+        case .set: return "It has a PIN with \(pin.triesLeft) of \(PhonePIN.tries) tries left. \(puk)."
+        case .locked: return "Its PIN is locked after \(PhonePIN.tries) wrong ones: it cannot approve. \(puk)."
+        }
     }
 
     /// The last report of the phone, for people; nil if it has sent none.

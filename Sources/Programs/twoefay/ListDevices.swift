@@ -41,12 +41,12 @@ extension Tool {
         var json = device.json(at: store.now).object ?? [:]
         json.set("certificates", .array(certificates.map(\.json)))
         let key = device.thumbprint.map { "its key has the thumbprint \($0)" } ?? "it has no key: its website keeps it"
-        let report = device.reportText(at: store.now).map { "\n\n\($0)" } ?? ""
+        let notes = [device.pinText, device.reportText(at: store.now)].compactMap(\.self).map { "\n\n\($0)" }.joined()
         return Report(
             """
             A phone of \(device.owner); \(key).
 
-            \(Table(Accounts.Device.headings, [device.row(at: store.now)]).text)\(report)\(device.attestationText)
+            \(Table(Accounts.Device.headings, [device.row(at: store.now)]).text)\(notes)\(device.attestationText)
 
             \(certificates.isEmpty ? none : table.text)
             """, json: .object(json))

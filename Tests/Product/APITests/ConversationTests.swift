@@ -73,7 +73,7 @@ struct ConversationTests {
         #expect(
             device.names == [
                 "device", "name", "platform", "state", "jwk", "thumbprint", "created_at", "last_seen_at",
-                "login_successes", "login_failures", "wrong_numbers", "report",
+                "login_successes", "login_failures", "wrong_numbers", "pin", "report",
             ])
         #expect(device["platform"] == "ios")
         #expect(device["state"] == "active")

@@ -31,7 +31,7 @@ import Testing
             """)
         #expect(
             defaults
-                == "challenge.known,device.login_failures,device.login_successes,user.code_failures,"
-                + "user.code_failures_kept")
+                == "challenge.known,device.login_failures,device.login_successes,device.pin_failures,device.pin_version,"
+                + "device.puk_failures,user.code_failures,user.code_failures_kept")
     }
 }

@@ -102,6 +102,9 @@ public struct Device: Sendable, Equatable {
     public let loginFailures: Int64
     /// The number of wrong numbers since the last right one.
     public let wrongNumbers: Int64
+    /// The state of the phone's PIN: `none`, `set` or `locked`; nil in a webhook. A phone whose PIN
+    /// is locked cannot approve.
+    public let pin: String?
     /// The last report of the phone about itself; nil if it has reported nothing.
     public let report: DeviceReport?
     /// The entry of `devices[]`, or the `data` of a webhook, as the relay sent it.
@@ -122,6 +125,7 @@ public struct Device: Sendable, Equatable {
         loginSuccesses = json["login_successes"]?.integer ?? 0
         loginFailures = json["login_failures"]?.integer ?? 0
         wrongNumbers = json["wrong_numbers"]?.integer ?? 0
+        pin = json["pin"]?.string
         report = try json["report"]?.object.map { report throws(CallFault) in try DeviceReport(report) }
     }
 }

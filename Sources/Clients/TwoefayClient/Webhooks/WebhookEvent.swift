@@ -18,6 +18,8 @@ public struct WebhookEvent: Sendable, Equatable {
         case userLocked(token: String)
         /// The user's codes are locked. The user's phone can still approve.
         case codesLocked(token: String)
+        /// The PIN of a phone is locked. The phone cannot approve until its PIN is reset.
+        case pinLocked(token: String)
         /// The user was frozen after a fraud report.
         case userFrozen(token: String)
         /// A lost factor of the user can be replaced after the wait of the policy, unless somebody
@@ -75,6 +77,7 @@ public struct WebhookEvent: Sendable, Equatable {
             return .loginDecided(token: try data.text("token"), outcome)
         case "device.bound": return .deviceBound(token: try data.text("token"), try Device(data))
         case "device.unbound": return .deviceUnbound(token: try data.text("token"), try Device(data))
+        case "pin.locked": return .pinLocked(token: try data.text("token"))
         case "codes.locked": return .codesLocked(token: try data.text("token"))
         case "user.locked": return .userLocked(token: try data.text("token"))
         case "user.frozen": return .userFrozen(token: try data.text("token"))

@@ -126,6 +126,7 @@ extension Message {
             case .userFrozen: .userFrozen
             case .userLocked: .userLocked
             case .codesLocked: .codesLocked
+            case .pinLocked: .pinLocked
             case .recoveryWaiting: .recoveryWaiting
             case .recoveryDone: .recoveryDone
             case .recoveryCancelled: .recoveryCancelled

@@ -181,6 +181,20 @@ extension BuiltIn {
         "\n"
         "If this was not you, someone knows your password: change it. If you have no phone for this, contact {website}.\n"
 
+        msgctxt "mail.pin.locked.subject"
+        msgid "The PIN of a phone for your account at {website} is locked"
+        msgstr "The PIN of a phone for your account at {website} is locked"
+
+        msgctxt "mail.pin.locked.text"
+        msgid "Too many wrong PINs."
+        msgstr ""
+        "Too many wrong PINs were entered on a phone of your account at {website}. Since then, that phone cannot approve logins.\n"
+        "\n"
+        "Phone: {device}\n"
+        "Time: {time}\n"
+        "\n"
+        "If this was you, reset the PIN in the app with the PUK that you wrote down. If this was not you, someone has your phone: contact {website}.\n"
+
         msgctxt "mail.recovery.link.subject"
         msgid "Get back into your account at {website}"
         msgstr "Get back into your account at {website}"

@@ -181,6 +181,20 @@ extension BuiltIn {
         "\n"
         "Wenn Sie das nicht waren, kennt jemand Ihr Passwort. Bitte ändern Sie es. Wenn Sie zum Zulassen kein Telefon haben, wenden Sie sich bitte an {website}.\n"
 
+        msgctxt "mail.pin.locked.subject"
+        msgid "The PIN of a phone for your account at {website} is locked"
+        msgstr "Die PIN eines Telefons für Ihr Konto bei {website} ist gesperrt"
+
+        msgctxt "mail.pin.locked.text"
+        msgid "Too many wrong PINs."
+        msgstr ""
+        "Auf einem Telefon Ihres Kontos bei {website} wurden zu viele falsche PINs eingegeben. Seitdem können mit diesem Telefon keine Anmeldungen bestätigt werden.\n"
+        "\n"
+        "Telefon: {device}\n"
+        "Zeitpunkt: {time}\n"
+        "\n"
+        "Wenn Sie das waren, setzen Sie die PIN in der App mit der PUK zurück, die Sie aufgeschrieben haben. Wenn Sie das nicht waren, hat jemand Ihr Telefon: Wenden Sie sich bitte sofort an {website}.\n"
+
         msgctxt "mail.recovery.link.subject"
         msgid "Get back into your account at {website}"
         msgstr "Zurück in Ihr Konto bei {website}"

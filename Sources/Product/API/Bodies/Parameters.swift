@@ -53,6 +53,12 @@ enum Parameters {
     static let deviceID = Field.opaque("device", limit: 128, "The id of a phone, which stands for its user")
     static let status = Field.opaque(
         "status", limit: 8192, "A twoefay-status+jwt with the phone's report about itself, signed by the phone's key")
+    static let pinStatement = Field.opaque(
+        "pin", limit: PINStatement.maxBytes, "A twoefay-pin+jwt, signed by the phone's key")
+    static let pinSignature = Field.opaque(
+        "pin_signature", limit: 86, "The signature of the PIN's key over the same bytes, in base64url")
+    static let pukSignature = Field.opaque(
+        "puk_signature", limit: 86, "The signature of the PUK's key over the same bytes, in base64url")
     static let revocationCode = Field.opaque(
         "revocation_code", limit: 20, "The code from /verify: 20 letters, digits, - and _")
 

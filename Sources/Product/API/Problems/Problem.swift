@@ -11,6 +11,11 @@ struct Problem: Error, Sendable {
         case codesLocked = "codes_locked"
         case notAttested = "not_attested"
         case postureUnmet = "posture_unmet"
+        case pinRequired = "pin_required"
+        case pinWrong = "pin_wrong"
+        case pinLocked = "pin_locked"
+        case pukWrong = "puk_wrong"
+        case pukLocked = "puk_locked"
         case notFound = "not_found"
         case methodNotAllowed = "method_not_allowed"
         case alreadyDecided = "already_decided"
@@ -26,6 +31,7 @@ struct Problem: Error, Sendable {
             case .malformed, .invalid: 400
             case .unauthenticated: 401
             case .forbidden, .approvalRequired, .codesLocked, .notAttested, .postureUnmet: 403
+            case .pinRequired, .pinWrong, .pinLocked, .pukWrong, .pukLocked: 403
             case .notFound: 404
             case .methodNotAllowed: 405
             case .conflict, .alreadyDecided, .shownOnce: 409
@@ -52,6 +58,11 @@ struct Problem: Error, Sendable {
             case .postureUnmet:
                 LocalizedText(
                     "The phone does not meet the demands", de: "Das Telefon erfüllt die Forderungen nicht")
+            case .pinRequired: LocalizedText("The PIN is required", de: "Die PIN ist erforderlich")
+            case .pinWrong: LocalizedText("The PIN is wrong", de: "Die PIN ist falsch")
+            case .pinLocked: LocalizedText("The PIN is locked", de: "Die PIN ist gesperrt")
+            case .pukWrong: LocalizedText("The PUK is wrong", de: "Die PUK ist falsch")
+            case .pukLocked: LocalizedText("The PUK is locked", de: "Die PUK ist gesperrt")
             case .notFound: LocalizedText("Not found", de: "Nicht gefunden")
             case .methodNotAllowed: LocalizedText("Method not allowed", de: "Methode nicht erlaubt")
             case .conflict: LocalizedText("Conflict with the current state", de: "Konflikt mit dem aktuellen Zustand")

@@ -30,6 +30,7 @@ extension Problem {
                         + "user unlock)"))
         case .notAttested(let fault): self = .notAttested(fault)
         case .postureUnmet(let demands): self = .postureUnmet(demands)
+        case .pin(let refusal): self = .pin(refusal)
         case .notFound: self = .notFound
         case .invalid(let faults): self = .invalid(faults)
         case .conflict(let faults): self.init(.conflict, nil, faults: faults)

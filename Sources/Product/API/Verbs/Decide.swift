@@ -12,10 +12,15 @@ enum Decide {
             "POST", "/success", "Approves a challenge",
             Form(
                 .phone { call, phone async throws(Refusal) in try await decide(.approve, call, phone) },
-                [P.challenge.required, P.answer.optional, P.number.optional, P.assertion.optional],
+                [
+                    P.challenge.required, P.answer.optional, P.number.optional, P.assertion.optional,
+                    P.pinSignature.optional,
+                ],
                 answers: [
                     (200, "login: success, or failure after a wrong number"),
                     (403, "posture_unmet: unmet, the demands that the phone does not meet"),
+                    (403, "pin_required: the phone has no PIN, or the answer has no pin_signature"),
+                    (403, "pin_wrong: the PIN was wrong; tries_left"), (403, "pin_locked: the PIN is locked"),
                     (409, "the challenge has ended; login has its result"), (429, "too soon after a wrong number"),
                 ]),
             Form(
@@ -26,7 +31,10 @@ enum Decide {
             "POST", "/failure", "Denies a challenge",
             Form(
                 .phone { call, phone async throws(Refusal) in try await decide(.deny, call, phone) },
-                [P.challenge.required, P.answer.optional, P.number.optional, P.assertion.optional],
+                [
+                    P.challenge.required, P.answer.optional, P.number.optional, P.assertion.optional,
+                    P.pinSignature.optional,
+                ],
                 answers: [(200, "login: failure"), (409, "the challenge has ended; login has its result")]),
             Form(
                 .website { call, website async throws(Refusal) in try await decide(.deny, call, website) },
@@ -62,7 +70,7 @@ enum Decide {
         guard let challenge: ChallengeID = try call.id(P.challenge) else { throw .notFound }
         let answer = PhoneAnswer(
             approves: decision == .approve, signed: call[P.answer], number: call[P.number],
-            assertion: call[P.assertion])
+            assertion: call[P.assertion], pinSignature: call[P.pinSignature])
         let result = try await call.relay.answer(challenge, answer, by: phone)
         return .answer(APIResponse(200, ["login": .word(result)]))
     }

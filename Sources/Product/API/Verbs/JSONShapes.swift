@@ -76,6 +76,7 @@ extension DeviceView {
         object.set("login_successes", .integer(counts.successes))
         object.set("login_failures", .integer(counts.failures))
         object.set("wrong_numbers", .integer(counts.wrongNumbers))
+        object.set("pin", .word(pin.state))
         object.set("report", report.map { .object($0.json(at: call.api.time.now())) } ?? .null)
         if isReportForged { object.set("report_forged", .bool(true)) }
         return object

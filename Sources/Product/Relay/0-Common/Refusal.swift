@@ -19,6 +19,9 @@ public enum Refusal: Error, Sendable, Equatable {
     case notAttested(AttestationFault)
     /// The phone does not meet the demands of the website. Nothing has changed.
     case postureUnmet([PhoneDemands.Demand])
+    /// The approval, or the change of the PIN, needs the PIN or PUK, and it was missing, wrong or
+    /// locked.
+    case pin(PINRefusal)
     /// A second answer to a challenge that has ended.
     case alreadyDecided(result: String)
     /// The request was carried out before, and its answer held a secret, which is not shown a

@@ -21,6 +21,7 @@ public struct RelayMetrics: Sendable {
     private let decisionsRefused: Counters<DecisionFault>
     private let barred: Counters<UserState>
     private let codeLocks: Counter
+    private let pins: Counters<PINOutcome>
     private let storeFailures: Counters<StoreFailure.Word>
     private let tidied: Counters<ExpiredRows.Kind>
     private let keysRolled: Counters<RollingKeyKind>
@@ -108,6 +109,10 @@ public struct RelayMetrics: Sendable {
         codeLocks = registry.counter(
             "twoefay_codes_locked_total",
             "Users whose codes were locked after too many wrong codes; their phones can still approve.")
+        pins = registry.counters(
+            "twoefay_pins_total",
+            "PINs of phones, by outcome: set, changed, reset, wrong or locked; PUKs: puk_wrong or puk_locked.",
+            by: "outcome")
         webhooks = WebhookMetrics(registry)
         storeFailures = registry.counters(
             "twoefay_store_failures_total",
@@ -178,6 +183,9 @@ extension RelayMetrics {
 
     /// Counts a user whose codes were locked.
     func lockedCodes() { codeLocks.add() }
+
+    /// Counts a change of a PIN, or a wrong PIN or PUK.
+    func changed(pin outcome: PINOutcome) { pins.add(outcome) }
 
     /// Sets the held requests whose number the gauge shows.
     func show(_ heldRequests: HeldRequests) { self.heldRequests.show(heldRequests) }

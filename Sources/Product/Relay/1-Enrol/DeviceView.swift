@@ -23,12 +23,15 @@ public struct DeviceView: Sendable, Equatable {
     public let counts: DeviceCounts
     /// The time at which the phone expires, with its user; nil if it does not.
     public let expiresAt: Timestamp?
+    /// The phone's PIN. Its keys stay in the relay: with one, a thief of the phone could guess.
+    public let pin: PhonePIN
 
     public init(
         id: DeviceID, name: String?, platform: Platform, state: DeviceState, pushToken: String, publicKey: [UInt8]?,
         binding: String?, createdAt: Timestamp, lastSeenAt: Timestamp?, report: DeviceReport?,
-        stoppedBy: ChangeAuthor?, counts: DeviceCounts, expiresAt: Timestamp?
+        stoppedBy: ChangeAuthor?, counts: DeviceCounts, expiresAt: Timestamp?, pin: PhonePIN
     ) {
+        self.pin = pin
         self.expiresAt = expiresAt
         self.stoppedBy = stoppedBy
         self.counts = counts

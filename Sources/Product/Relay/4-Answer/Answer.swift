@@ -131,6 +131,9 @@ public struct ChallengeEnd: Sendable {
     /// The judgement of the phone's attestation and posture; nil if the policy asks for none. The
     /// write is refused if the attestation has changed since it was read.
     public var posture: JudgedPosture?
+    /// The phone's PIN as it was judged; nil if the policy does without PINs. The write is refused
+    /// if the PIN or its count has changed since it was read.
+    public var pin: JudgedPIN?
     /// The event name in the log and the audit.
     public let event: StaticString
     public let at: Timestamp

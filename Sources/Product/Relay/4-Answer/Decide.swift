@@ -14,8 +14,14 @@ public struct PhoneAnswer: Sendable, Equatable {
     public var number: String?
     /// An assertion of App Attest over the signed decision, in base64url.
     public var assertion: String?
+    /// The signature of the PIN's key over the signing input of the decision, in base64url.
+    public var pinSignature: String?
 
-    public init(approves: Bool, signed: String? = nil, number: String? = nil, assertion: String? = nil) {
+    public init(
+        approves: Bool, signed: String? = nil, number: String? = nil, assertion: String? = nil,
+        pinSignature: String? = nil
+    ) {
+        self.pinSignature = pinSignature
         self.approves = approves
         self.signed = signed
         self.number = number
@@ -31,10 +37,11 @@ public struct PhoneAnswer: Sendable, Equatable {
 ///   is checked by `SignedDecision`: the signature, the audience, the nonce, the context and the
 ///   challenge must all match. An answer by certificate needs the phone's certificate.
 /// - `decide` checks what only an approval needs: an allowed factor, the user verification, the
-///   attestation and posture of the phone, the delay after failures, the number, and the place of
-///   the phone if the policy refuses far ones. A denial or a report of fraud needs none of them.
+///   attestation and posture of the phone, the delay after failures, the PIN, the number, and the
+///   place of the phone if the policy refuses far ones. A denial or a report of fraud needs none of
+///   them.
 /// - `end` writes the end of the challenge. Its guards repeat what was read: the challenge is open,
-///   its lifetime is not over, the phone is active and has the same failure count.
+///   its lifetime is not over, the phone is active and has the same failure counts.
 ///
 /// Invariants: a challenge ends exactly once. If two answers race, one changes the row, and the
 /// other gets `already_decided`. A refused answer changes nothing: it is only logged, counted and
@@ -82,6 +89,7 @@ extension Relay {
         var posture: ReportedPosture?
         /// An assertion of App Attest over the receipt, in base64url.
         var assertion: String?
+        var pinSignature: String?
     }
 
     private func read(
@@ -102,7 +110,8 @@ extension Relay {
                     asksNumber: row.number != nil, approves: answer.approves))
             return Content(
                 decision: decision.decision, number: decision.number, proof: .signed, receipt: signed,
-                uv: decision.uv, place: decision.place, posture: decision.posture, assertion: answer.assertion)
+                uv: decision.uv, place: decision.place, posture: decision.posture, assertion: answer.assertion,
+                pinSignature: answer.pinSignature)
         case .certificate:
             // The website will see that the answer was authenticated by a certificate.
             guard answer.signed == nil, phone.isCertified else { throw .policy }
@@ -169,8 +178,12 @@ extension Relay {
     }
 
     /// Returns the result; nil if only the phone's attestation has changed since it was judged.
+    ///
+    /// - Parameter attempts: how often the answer may be judged again because others changed the
+    ///   phone's PIN or its count.
     private func decided(
-        _ row: ChallengeRow, _ content: Content, _ policy: Policy, by phone: PhoneCredential
+        _ row: ChallengeRow, _ content: Content, _ policy: Policy, by phone: PhoneCredential,
+        attempts: Int = Relay.pinAttempts
     ) async throws(Refusal) -> ChallengeLife.Result? {
         let now = time.now()
         let approves = content.decision == .approve
@@ -201,6 +214,10 @@ extension Relay {
         if approves, let wait = FailureDelay.wait(after: phone.failures, lastAt: phone.failedAt, at: now) {
             throw await refused(.limited, row.id, by: phone, as: .limited(retryAfter: wait))
         }
+        let pin =
+            approves
+            ? try await judgePIN(
+                row, policy, receipt: content.receipt, signature: content.pinSignature, by: phone) : nil
         let matches = !approves || isRight(content.number, for: row)
         let place = content.proof == .signed ? compare(content.place, row, policy) : nil
         let isRefused = approves && matches && place?.isRefused(by: policy) == true
@@ -216,7 +233,11 @@ extension Relay {
             receipt: content.receipt, uv: content.uv, guesses: matches ? nil : policy.guesses,
             place: place, posture: posture, event: "challenge.answered", at: now)
         closing.isApproval = row.approves != nil
+        closing.pin = pin
         if try await end(closing, as: operations.new()) { return life.result }
+        if attempts > 0, let phone = try await self.phone(phone, judged: pin) {
+            return try await decided(row, content, policy, by: phone, attempts: attempts - 1)
+        }
         guard let refusal = try await whyNotEnded(row, content, posture?.relied, by: phone) else { return nil }
         throw refusal
     }

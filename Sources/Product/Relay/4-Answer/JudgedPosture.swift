@@ -141,12 +141,17 @@ extension Relay {
     func setDemands(on phone: PhoneCredential, _ pending: inout [Pending]) async throws(Refusal) {
         for index in pending.indices {
             // The answer to a challenge with an unreadable policy is refused anyway.
-            guard let policy = try? defaultPolicy.changed(by: pending[index].policy), policy.asksPosture,
-                policy.answers != .website
+            guard let policy = try? defaultPolicy.changed(by: pending[index].policy), policy.answers != .website
             else { continue }
-            let counts = policy.attestation.strictest != .none
-            let stored = counts ? try await attestationToShow(of: phone.id) : nil
-            pending[index].demands = demands(of: policy, on: phone, stored).json
+            if policy.asksPosture {
+                let counts = policy.attestation.strictest != .none
+                let stored = counts ? try await attestationToShow(of: phone.id) : nil
+                pending[index].demands = demands(of: policy, on: phone, stored).json
+            }
+            guard let demand = policy.pinDemand(on: phone.pin) else { continue }
+            var demands = pending[index].demands ?? JSONObject()
+            demands.set("pin", .string(demand))
+            pending[index].demands = demands
         }
     }
 

@@ -31,7 +31,7 @@ public enum WebhookBody {
         case .deviceBound, .deviceUnbound:
             guard let device = row.device else { return nil }
             data = device.json(of: row.token)
-        case .userLocked, .codesLocked: data = row.json(.locked)
+        case .userLocked, .codesLocked, .pinLocked: data = row.json(.locked)
         case .userFrozen: data = row.json(.frozen)
         case .recoveryWaiting, .recoveryDone, .recoveryCancelled: data = ["token": .string(row.token.text)]
         case nil: return nil

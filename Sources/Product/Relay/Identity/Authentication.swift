@@ -58,11 +58,13 @@ public struct DeviceRow: Sendable, Equatable {
     public let platform: Platform
     /// The number of notices that no phone of the user has fetched.
     public let unread: Int
+    public let pin: PhonePIN
 
     public init(
         id: DeviceID, user: UserID, state: DeviceState, publicKey: [UInt8], website: WebsiteRow, failures: Int,
-        failedAt: Timestamp?, platform: Platform, unread: Int = 0
+        failedAt: Timestamp?, platform: Platform, unread: Int = 0, pin: PhonePIN = PhonePIN()
     ) {
+        self.pin = pin
         self.unread = unread
         self.platform = platform
         self.id = id
@@ -133,6 +135,8 @@ public struct PhoneCredential: Sendable, Equatable {
     public let platform: Platform
     /// The number of notices that no phone of the user has fetched.
     public let unread: Int
+    /// The phone's PIN, as it was read with this request.
+    public internal(set) var pin: PhonePIN
     /// Whether the phone authenticated with its certificate, and not with a DPoP proof for one
     /// request.
     public let isCertified: Bool
@@ -141,9 +145,10 @@ public struct PhoneCredential: Sendable, Equatable {
 
     public init(
         id: DeviceID, user: UserID, key: [UInt8], publicKey: [UInt8], website: WebsiteRow, failures: Int,
-        failedAt: Timestamp?, platform: Platform = .other, unread: Int = 0, isCertified: Bool,
-        proof: ProofOfPossession? = nil
+        failedAt: Timestamp?, platform: Platform = .other, unread: Int = 0, pin: PhonePIN = PhonePIN(),
+        isCertified: Bool, proof: ProofOfPossession? = nil
     ) {
+        self.pin = pin
         self.unread = unread
         self.proof = proof
         self.platform = platform
@@ -162,7 +167,7 @@ extension PhoneCredential {
     init(_ row: DeviceRow, key: [UInt8], isCertified: Bool, proof: ProofOfPossession? = nil) {
         self.init(
             id: row.id, user: row.user, key: key, publicKey: row.publicKey, website: row.website,
-            failures: row.failures, failedAt: row.failedAt, platform: row.platform, unread: row.unread,
+            failures: row.failures, failedAt: row.failedAt, platform: row.platform, unread: row.unread, pin: row.pin,
             isCertified: isCertified, proof: proof)
     }
 }

@@ -297,6 +297,9 @@ public enum SettingsKeys {
             "The use of the coarse place that phones report with an answer: ignore (phones are not asked), flag (the "
             + "website learns whether it is far from the login's address) or refuse (an approval from far away fails).",
         "phone-place-distance": "The distance in kilometres from which a phone counts as far, 50 to 20000.",
+        "pin":
+            "The use of PINs on phones: none, optional (a phone that has a PIN needs it to approve) or required (only phones "
+            + "with a PIN can approve).",
         "push-deadline": "Seconds that a push may go unseen before the next factor begins, 5 to 300.",
         "push-detail":
             "What a push shows on a locked screen: full (website, service, place, address) or minimal (a fixed text).",

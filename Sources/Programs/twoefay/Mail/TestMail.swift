@@ -96,6 +96,7 @@ private enum SampleMail: String, CaseIterable {
     case userFrozen = "user.frozen"
     case userLocked = "user.locked"
     case codesLocked = "codes.locked"
+    case pinLocked = "pin.locked"
     case recoveryLink = "recovery.link"
     case recoveryWaiting = "recovery.waiting"
     case recoveryDone = "recovery.done"
@@ -140,6 +141,7 @@ private enum SampleMail: String, CaseIterable {
         case .userFrozen: return .announcement(.userFrozen, device: nil, at: now)
         case .userLocked: return .announcement(.userLocked, device: nil, at: now)
         case .codesLocked: return .announcement(.codesLocked, device: nil, at: now)
+        case .pinLocked: return .announcement(.pinLocked, device: "Phone", at: now)
         case .recoveryLink: return .recovery(.begin(Secret(utf8: "https://shop.example/recover#recovery=sample")))
         case .recoveryWaiting:
             return .recovery(

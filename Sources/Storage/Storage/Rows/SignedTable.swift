@@ -1,3 +1,5 @@
+import Domain
+
 /// A table whose rows have a MAC, with the columns that the MAC covers.
 public struct SignedTable: Sendable {
     public let name: String
@@ -83,8 +85,12 @@ extension SignedTable {
         "device", key: ["id"],
         granting: [
             "user_id", "platform", "environment", "push_token", "public_key", "thumbprint", "revocation", "binding",
-            "approval",
-        ], rights: ["state = 'active'", "state IN ('active', 'waiting')", "state <> 'revoked'", byOthers])
+            "approval", "pin_key", "puk_key", "pin_version",
+        ],
+        rights: [
+            "state = 'active'", "state IN ('active', 'waiting')", "state <> 'revoked'", byOthers,
+            "pin_failures < \(PhonePIN.tries)", "puk_failures < \(PhonePIN.pukTries)",
+        ])
 
     static let attestation = SignedTable(
         "attestation", key: ["device_id"],

@@ -124,6 +124,11 @@ enum SchemaText {
             approval binary(16),                    -- of a waiting phone: the challenge by which the user approves it
             failures int NOT NULL,                  -- wrong numbers since the last right one
             failed_at datetime(3),
+            pin_key binary(65),                     -- the public key of the phone's PIN, P-256, uncompressed; null: no PIN is set
+            puk_key binary(65),                     -- that of the PUK, which resets the PIN
+            pin_version int NOT NULL DEFAULT 0,     -- counts the settings of the PIN
+            pin_failures int NOT NULL DEFAULT 0,    -- wrong PINs since the last right one; 3 lock the PIN
+            puk_failures int NOT NULL DEFAULT 0,    -- wrong PUKs since the last right one; 5 lock the PUK
             login_successes int NOT NULL DEFAULT 0, -- challenges that this phone has approved
             login_failures int NOT NULL DEFAULT 0,  -- challenges that its answer ended otherwise: denied, or with a wrong number
             created_at datetime(3) NOT NULL,

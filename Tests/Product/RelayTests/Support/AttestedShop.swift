@@ -17,14 +17,16 @@ struct AttestedShop: Sendable {
     let authorities: SimulatedAuthorities
     let iPhone: SimulatedIPhone
 
-    init(_ kind: StoreKind, _ policies: [String: String] = [:]) async throws {
+    init(
+        _ kind: StoreKind, _ policies: [String: String] = [:], webhook: String? = nil, email: String? = nil
+    ) async throws {
         rig = try await RelayRig(kind)
         let root = try SimulatedCertificate.root("simulated root", at: rig.time.now())
         authorities = try SimulatedAuthorities(root: root)
         iPhone = try SimulatedIPhone(root: root)
         let policies = ["answers": "signed", "number": "0", "further-factors": "website"].merging(policies) { $1 }
-        website = try await rig.website("shop", policies: policies)
-        ada = try await Person.registered("ada", at: website, rig)
+        website = try await rig.website("shop", policies: policies, webhook: webhook)
+        ada = try await Person.registered("ada", at: website, rig, email: email)
         try trust()
     }
 

@@ -48,6 +48,7 @@ struct SignedRowsFixture {
             Column("id", id), Column("user_id", id), Column("platform", "'other'"), Column("environment", "'sandbox'"),
             Column("push_token", "'stranger'"), Column("public_key", "x'04'"), Column("thumbprint", digest),
             Column("revocation", digest), Column("binding", "'other'"), Column("approval", id),
+            Column("pin_key", "x'04'"), Column("puk_key", "x'04'"), Column("pin_version", "7"),
         ],
         "attestation": [
             Column("device_id", id), Column("user_id", id), Column("verdict", "'flawed'"), Column("faults", "'root'"),
@@ -113,7 +114,8 @@ struct SignedRowsFixture {
         ],
         "activation": ["created_at", "operation", "mac"],
         "device": [
-            "state", "stopped_by", "name", "push_token_at", "failures", "failed_at", "login_successes",
+            "state", "stopped_by", "name", "push_token_at", "failures", "failed_at", "pin_failures", "puk_failures",
+            "login_successes",
             "login_failures", "created_at", "last_seen_at", "operation", "mac",
         ],
         "attestation": ["mac"],

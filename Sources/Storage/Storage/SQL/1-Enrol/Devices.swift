@@ -91,7 +91,7 @@ extension Phones {
         d.last_seen_at AS device_last_seen_at, d.push_token AS device_push_token,
         d.stopped_by AS device_stopped_by, d.login_successes AS device_login_successes,
         d.login_failures AS device_login_failures, d.failures AS device_failures,
-        (SELECT v.expires_at FROM user v WHERE v.id = d.user_id) AS device_expires_at
+        (SELECT v.expires_at FROM user v WHERE v.id = d.user_id) AS device_expires_at, \(PINRows.columns)
         """
 
     static func read(_ row: Row) throws(StoreFailure) -> DeviceView {
@@ -106,7 +106,7 @@ extension Phones {
                 successes: try row.integer("device_login_successes"),
                 failures: try row.integer("device_login_failures"),
                 wrongNumbers: try row.integer("device_failures")),
-            expiresAt: try row.optionalTimestamp("device_expires_at"))
+            expiresAt: try row.optionalTimestamp("device_expires_at"), pin: try PINRows.read(row))
     }
 
     /// The condition for phones `d` that exist for the website: all except those whose approval

@@ -104,7 +104,9 @@ extension CloseScript {
             placeDistance: .integer((closing.place?.distance).map { Int64($0) }),
             attested: .text(closing.posture?.answer.facts), assertion: .text(closing.posture?.answer.assertion),
             challenge: challenge, key: .blob(phone.key), failures: .integer(Int64(phone.failures)),
-            binding: .id(relied?.binding), counter: .integer((relied?.counter).map { Int64($0) }))
+            binding: .id(relied?.binding), counter: .integer((relied?.counter).map { Int64($0) }),
+            pinVersion: .integer((closing.pin?.version).map { Int64($0) }),
+            pinFailures: .integer((closing.pin?.failures).map { Int64($0) }))
     }
 }
 
@@ -147,13 +149,13 @@ private let closeByPhone = Statement(
 
 /// Ends a challenge by an approval of a phone, also by one with a wrong number or from a refused
 /// place. The user must be active and not expired, and the phone's failure count must be as it was
-/// judged. So must the phone's attestation and its counter, if the approval relies on them. A
-/// denial has no such conditions.
+/// judged. So must the phone's PIN and its count, and the phone's attestation and its counter, if
+/// the approval relies on them. A denial has no such conditions.
 private let approveByPhone = Statement(
     """
     \(endByPhone) AND EXISTS (SELECT 1 FROM device d JOIN user u ON u.id = d.user_id
     WHERE d.id = :device AND d.thumbprint = :key AND d.state = 'active' AND d.user_id = challenge.user_id
-    AND d.failures = :failures AND \(Guards.mayLogIn))
+    AND d.failures = :failures AND \(PINRows.isAsJudged) AND \(Guards.mayLogIn))
     AND \(AttestationRows.isAsRead)
     """)
 
@@ -212,8 +214,16 @@ extension CloseScript {
         let seen = seePhone(
             now: now, successes: .bool(succeeded), failures: .bool(!succeeded), device: .id(phone.id),
             challenge: challenge, operation: .id(operation))
-        guard closing.life.decision == .approve, phone.failures > 0 else { return [seen] }
-        return [seen, forgetFailures(device: .id(phone.id), challenge: challenge, operation: .id(operation))]
+        guard closing.life.decision == .approve else { return [seen] }
+        var updates = [seen]
+        if phone.failures > 0 {
+            updates.append(
+                forgetFailures(device: .id(phone.id), challenge: challenge, operation: .id(operation)))
+        }
+        if let pin = closing.pin, pin.isRight, pin.failures > 0 {
+            updates.append(PINRows.forgetFailures(of: phone.id, endedWith: challenge, as: operation))
+        }
+        return updates
     }
 }
 

@@ -56,7 +56,8 @@ extension Store {
                     id: try row.id("id"), user: try row.id("user_id"), state: try row.word("state"),
                     publicKey: try row.blob("public_key"), website: try WebsiteColumns.read(row),
                     failures: Int(try row.integer("failures")), failedAt: try row.optionalTimestamp("failed_at"),
-                    platform: try row.word("platform"), unread: Int(try row.integer("unread")))
+                    platform: try row.word("platform"), unread: Int(try row.integer("unread")),
+                    pin: try PINRows.read(row))
             })
     }
 }
@@ -65,7 +66,7 @@ private let deviceByKeyAndID = Statement("\(deviceOfKey) AND d.id = :device")
 private let deviceByKey = Statement(deviceOfKey)
 
 private let deviceOfKey = """
-    SELECT d.id, d.user_id, d.state, d.public_key, d.failures, d.failed_at, d.platform,
+    SELECT d.id, d.user_id, d.state, d.public_key, d.failures, d.failed_at, d.platform, \(PINRows.columns),
     \(NoticeRows.unread("u.id")) AS unread, \(WebsiteColumns.list)
     FROM device d JOIN user u ON u.id = d.user_id JOIN website w ON w.id = u.website_id
     WHERE w.state = 'active' AND d.thumbprint = :thumbprint

@@ -1,0 +1,52 @@
+import Domain
+import JSON
+import Relay
+
+/// Enrol: the PIN of a phone.
+enum PhonePINs {
+    typealias P = Parameters
+
+    static let routes = [
+        Route(
+            "GET", "/device/pin", "Returns the state of the calling phone's PIN",
+            Form(.phone(show), answers: [(200, "device, pin: {state, version, tries_left, puk_tries_left}")])),
+        Route(
+            "POST", "/device/pin", "Sets, changes or resets the calling phone's PIN",
+            Form(
+                .phone(change), [P.pinStatement.required, P.pinSignature.optional, P.pukSignature.optional],
+                answers: [
+                    (200, "device, pin: as GET /device/pin returns it"),
+                    (403, "pin_wrong: the old PIN was wrong; tries_left"),
+                    (403, "pin_locked: the PIN is locked, and only the PUK resets it"),
+                    (403, "puk_wrong: the PUK was wrong; tries_left"), (403, "puk_locked: the PUK is locked, too"),
+                    (409, "the statement is for another version, or the phone has a PIN or none"),
+                    (429, "others changed the PIN at the same time"),
+                ])),
+    ]
+
+    @Sendable static func show(_ call: VerbCall, _ phone: PhoneCredential) async throws(Refusal) -> VerbOutcome {
+        answer(phone, try await call.relay.pin(of: phone))
+    }
+
+    @Sendable static func change(_ call: VerbCall, _ phone: PhoneCredential) async throws(Refusal) -> VerbOutcome {
+        answer(
+            phone,
+            try await call.relay.changePIN(
+                try call.required(P.pinStatement), pinSignature: call[P.pinSignature],
+                pukSignature: call[P.pukSignature], by: phone))
+    }
+
+    private static func answer(_ phone: PhoneCredential, _ pin: PhonePIN) -> VerbOutcome {
+        .answer(
+            APIResponse(
+                200,
+                [
+                    "device": .string(phone.id.text),
+                    "pin": [
+                        "state": .word(pin.state), "version": .integer(Int64(pin.version)),
+                        "tries_left": .integer(Int64(pin.triesLeft)),
+                        "puk_tries_left": .integer(Int64(pin.pukTriesLeft)),
+                    ],
+                ]))
+    }
+}

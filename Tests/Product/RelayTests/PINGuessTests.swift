@@ -1,0 +1,92 @@
+import Crypto
+import Domain
+import Relay
+import TestSupport
+import Testing
+
+/// Guesses of a PIN at the same time, over two relays.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct PINGuessTests {
+    @Test(arguments: [StoreKind.file, .mariadb]) func parallelGuessesAreCountedExactly(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        let other = try await RelayRig(beside: shop.rig)
+        let asked = try await shop.ask()
+        var answers: [PhoneAnswer] = []
+        for _ in 0..<24 { answers.append(try await shop.answer(asked, pin: PINShop.newKey())) }
+        // All have read the phone before the first wrong PIN is counted.
+        let phone = try await shop.credential()
+        let outcomes = try await withThrowingTaskGroup(of: PINShop.Outcome.self) { group in
+            for (index, answer) in answers.enumerated() {
+                let relay = index.isMultiple(of: 2) ? shop.rig : other
+                group.addTask { try await shop.post(answer, asked, by: phone, to: relay) }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(outcomes.count { $0 == .failure(.pin(.wrong(triesLeft: 2))) } == 1)
+        #expect(outcomes.count { $0 == .failure(.pin(.wrong(triesLeft: 1))) } == 1)
+        #expect(outcomes.count { $0 == .failure(.pin(.locked)) } == 22)
+        #expect(try shop.audited("pin.wrong") == 2 && shop.audited("pin.locked") == 1)
+        #expect(try await shop.credential(other).pin.failures == 3)
+    }
+
+    /// One wrong answer that arrives many times at both relays costs one try.
+    @Test(arguments: [StoreKind.file, .mariadb]) func parallelRepetitionsCostOneTry(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        let other = try await RelayRig(beside: shop.rig)
+        let asked = try await shop.ask()
+        let answer = try await shop.answer(asked, pin: PINShop.newKey())
+        let outcomes = try await withThrowingTaskGroup(of: PINShop.Outcome.self) { group in
+            for index in 0..<12 {
+                let relay = index.isMultiple(of: 2) ? shop.rig : other
+                group.addTask { try await shop.post(answer, asked, to: relay) }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(outcomes.allSatisfy { $0 == .failure(.pin(.wrong(triesLeft: 2))) })
+        #expect(try await shop.credential(other).pin.failures == 1)
+    }
+
+    /// A right PIN that was read before the lock looks like a wrong one.
+    @Test(arguments: StoreKind.all) func rightPINAfterTheLockLooksLikeAWrongOne(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        let asked = try await shop.ask()
+        let before = try await shop.credential()
+        try await shop.guessWrong(asked, 3)
+        let right = try await shop.answer(asked, pin: shop.pin)
+        let wrong = try await shop.answer(asked, pin: PINShop.newKey())
+        #expect(try await shop.post(right, asked, by: before) == .failure(.pin(.locked)))
+        #expect(try await shop.post(wrong, asked, by: before) == .failure(.pin(.locked)))
+        #expect(try await shop.credential().pin.failures == 3)
+    }
+
+    /// A wrong PIN that is counted between the read and the write does not refuse the right one.
+    @Test(arguments: StoreKind.all) func rightPINIsJudgedAgainAfterAWrongOne(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        let asked = try await shop.ask()
+        let before = try await shop.credential()
+        try await shop.guessWrong(asked, 2)
+        let right = try await shop.answer(asked, pin: shop.pin)
+        #expect(try await shop.post(right, asked, by: before) == .success(.success))
+        #expect(try await shop.credential().pin.failures == 0)
+    }
+
+    /// A PIN is reset while a guess of the former one is under way. The guess is not compared with
+    /// the new PIN, and costs it no try.
+    @Test(arguments: StoreKind.all) func guessOfAReplacedPINIsNotCounted(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        let asked = try await shop.ask()
+        let before = try await shop.credential()
+        let new = PINShop.newKey()
+        _ = try await shop.send(try shop.statement("change", 2, pin: new), pin: shop.pin).get()
+        let wrong = try await shop.answer(asked, pin: PINShop.newKey())
+        #expect(try await shop.post(wrong, asked, by: before) == .failure(.limited(retryAfter: .zero)))
+        // The former PIN is judged again, as a wrong one.
+        let former = try await shop.answer(asked, pin: shop.pin)
+        #expect(try await shop.post(former, asked, by: before) == .failure(.pin(.wrong(triesLeft: 2))))
+        #expect(try await shop.credential().pin.failures == 1)
+    }
+}

@@ -1,0 +1,161 @@
+import Crypto
+import Domain
+import JSON
+import Log
+import Relay
+import TestSupport
+import Testing
+
+/// The PIN of a phone at its approvals.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct PhonePINTests {
+    @Test(arguments: StoreKind.all) func requiredPINSignsEveryApproval(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        let asked = try await shop.ask()
+        #expect(try await shop.shop.demands(on: shop.bound) == ["pin": "set"])
+        #expect(try await shop.approve(asked, pin: shop.pin) == .failure(.pin(.unset)))
+        try await shop.set()
+        #expect(try await shop.shop.demands(on: shop.bound) == ["pin": "sign"])
+        #expect(try await shop.approve(asked, pin: nil) == .failure(.pin(.unsigned)))
+        #expect(try await shop.approve(asked, pin: shop.puk) == .failure(.pin(.wrong(triesLeft: 2))))
+        #expect(try await shop.approve(asked, pin: shop.pin) == .success(.success))
+        #expect(try shop.audited("pin.set") == 1 && shop.audited("pin.wrong") == 1)
+        // The right PIN forgets the wrong one.
+        #expect(try await shop.credential().pin.failures == 0)
+    }
+
+    @Test(arguments: StoreKind.all) func threeWrongPINsLockThePIN(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        let asked = try await shop.ask()
+        for left in [2, 1] {
+            #expect(
+                try await shop.approve(asked, pin: PINShop.newKey()) == .failure(.pin(.wrong(triesLeft: left))))
+        }
+        #expect(try await shop.approve(asked, pin: PINShop.newKey()) == .failure(.pin(.locked)))
+        #expect(try await shop.approve(asked, pin: shop.pin) == .failure(.pin(.locked)))
+        #expect(try await shop.shop.demands(on: shop.bound) == ["pin": "locked"])
+        #expect(try shop.audited("pin.wrong") == 2 && shop.audited("pin.locked") == 1)
+        #expect(shop.rig.registry.number("twoefay_pins_total{outcome=\"locked\"}") == 1)
+        // Nothing else of the user is locked, and the phone can still deny.
+        #expect(try shop.rig.count("SELECT count(*) FROM user WHERE state = 'active'") == 1)
+        #expect(try await shop.shop.answer(.deny, by: shop.bound, asked) == .success(.failure))
+        #expect(try await shop.shop.answer(.fraud, by: shop.bound) == .success(.failure))
+    }
+
+    /// The website and the user learn of a lock.
+    @Test(arguments: StoreKind.all) func lockIsAnnounced(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind, webhook: "https://shop.example/hook", email: "ada@example.com")
+        try await shop.set()
+        let asked = try await shop.ask()
+        func announced() throws -> [Int64] {
+            try ["webhook", "mail"].map {
+                try shop.rig.count(
+                    "SELECT count(*) FROM outbox WHERE kind = '\($0)' AND event = 'pin.locked' AND device_id IS NOT NULL"
+                )
+            }
+        }
+        try await shop.guessWrong(asked, 2)
+        #expect(try announced() == [0, 0])
+        try await shop.guessWrong(asked, 3)
+        #expect(try announced() == [1, 1])
+        #expect(shop.rig.sink.lines.contains { $0.contains("event=pin.locked") && $0.contains("kind=pin") })
+        let device = try await shop.rig.on { [ada = shop.shop.ada] relay in
+            try await relay.devices(of: try await relay.user(named: ada.username, of: ada.website)).first
+        }
+        #expect(device?.pin.state == .locked && device?.pin.pukTriesLeft == 5)
+    }
+
+    @Test(arguments: StoreKind.all) func sameAnswerAgainCostsNoTry(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        let asked = try await shop.ask()
+        let answer = try await shop.answer(asked, pin: PINShop.newKey())
+        for _ in 0..<5 {
+            #expect(try await shop.post(answer, asked) == .failure(.pin(.wrong(triesLeft: 2))))
+        }
+        #expect(try await shop.credential().pin.failures == 1)
+        #expect(try shop.audited("pin.wrong") == 1)
+    }
+
+    /// The signature covers the nonce of its challenge, so the one of an earlier login is a wrong PIN.
+    @Test(arguments: StoreKind.all) func signatureOfAnotherLoginIsAWrongPIN(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        let first = try await shop.ask()
+        let right = try await shop.answer(first, pin: shop.pin)
+        #expect(try await shop.post(right, first) == .success(.success))
+        let second = try await shop.ask()
+        let replayed = try await shop.answer(second, pin: shop.pin, over: first)
+        #expect(try await shop.post(replayed, second) == .failure(.pin(.wrong(triesLeft: 2))))
+        var stolen = try await shop.answer(second, pin: nil)
+        stolen.pinSignature = right.pinSignature
+        #expect(try await shop.post(stolen, second) == .failure(.pin(.wrong(triesLeft: 1))))
+        #expect(try await shop.approve(second, pin: shop.pin) == .success(.success))
+    }
+
+    /// A guess of the number spares no try of the PIN: a wrong PIN leaves the challenge open.
+    @Test(arguments: StoreKind.all) func pinIsJudgedBeforeTheNumber(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind, ["number": "2"])
+        try await shop.set()
+        let asked = try await shop.shop.ada.login()
+        await shop.rig.settled()
+        let number = try #require(asked.number)
+        let wrong = number == "11" ? "12" : "11"
+        for each in [wrong, number] {
+            let answer = try await shop.answer(asked.challenge, pin: PINShop.newKey(), number: each)
+            let refused = try await shop.post(answer, asked.challenge)
+            #expect([.failure(.pin(.wrong(triesLeft: 2))), .failure(.pin(.wrong(triesLeft: 1)))].contains(refused))
+        }
+        let right = try await shop.answer(asked.challenge, pin: shop.pin, number: number)
+        #expect(try await shop.post(right, asked.challenge) == .success(.success))
+    }
+
+    /// Under `optional`, a phone that has a PIN cannot do without it.
+    @Test(arguments: StoreKind.all) func optionalPINCannotBeLeftOut(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind, pin: .optional)
+        let first = try await shop.ask()
+        #expect(try await shop.shop.demands(on: shop.bound) == nil)
+        #expect(try await shop.approve(first, pin: nil) == .success(.success))
+        let second = try await shop.ask()
+        // The PIN is set after the phone was read, and before the approval is written.
+        let before = try await shop.credential()
+        try await shop.set()
+        let answer = try await shop.answer(second, pin: nil)
+        #expect(try await shop.post(answer, second, by: before) == .failure(.pin(.unsigned)))
+        #expect(try await shop.approve(second, pin: shop.pin) == .success(.success))
+    }
+
+    @Test func websiteWithoutPINsAsksForNone() async throws {
+        let shop = try await PINShop(.memory, pin: .none)
+        try await shop.set()
+        let asked = try await shop.ask()
+        #expect(try await shop.shop.demands(on: shop.bound) == nil)
+        #expect(try await shop.approve(asked, pin: PINShop.newKey()) == .success(.success))
+        #expect(try await shop.credential().pin.failures == 0)
+    }
+
+    /// Somebody who can write to the store can neither replace nor remove a PIN, nor unlock it.
+    @Test(arguments: StoreKind.all) func forgedPINIsFound(kind: StoreKind) async throws {
+        let key = "x'" + String(repeating: "04", count: 65) + "'"
+        for change in ["pin_key = \(key)", "pin_key = NULL", "puk_key = \(key)", "pin_version = 0", "pin_failures = 0"]
+        {
+            let shop = try await PINShop(kind, pin: .optional)
+            try await shop.set()
+            let asked = try await shop.ask()
+            try await shop.guessWrong(asked, 3)
+            let answer = try await shop.answer(asked, pin: shop.pin)
+            try shop.rig.forge("UPDATE device SET \(change)")
+            let outcome = try await PINShop.outcome { try await shop.rig.post(answer, asked, by: shop.bound) }
+            #expect(outcome == .failure(.broken), "\(change)")
+        }
+    }
+
+    /// An operator can lock a PIN by SQL.
+    @Test func pinIsLockedBySQL() async throws {
+        let shop = try await PINShop(.memory)
+        try await shop.set()
+        let asked = try await shop.ask()
+        try shop.rig.forge("UPDATE device SET pin_failures = 3")
+        #expect(try await shop.approve(asked, pin: shop.pin) == .failure(.pin(.locked)))
+    }
+}
