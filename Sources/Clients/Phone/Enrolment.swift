@@ -49,6 +49,8 @@ public struct Enrolment: Sendable {
     /// The relay's verdict on the attestation: `valid`, `flawed`, `invalid` or `missing`; nil if
     /// attestations do not count at this website.
     public var verdict: String?
+    /// The secret from which the keys of the PIN and PUK are derived; nil until a PIN is set.
+    public var pinSecret: PINSecret?
     public var state: State
 
     public init(
@@ -119,6 +121,7 @@ extension Enrolment {
         if let name { object.set("name", .string(name)) }
         if let platformAttests { object.set("simulated", .object(try platformAttests.json())) }
         object.set("attestation", verdict.map { .string($0) })
+        object.set("pin_secret", pinSecret.map { .string(Base64URL.encode($0.bytes.reveal())) })
         if clockOffset != .zero { object.set("clock_offset", .integer(clockOffset.wholeMilliseconds)) }
         switch state {
         case .asked(let code, let websiteKey):
@@ -166,6 +169,7 @@ extension Enrolment {
         name = object["name"]?.string
         clockOffset = .milliseconds(object["clock_offset"]?.integer ?? 0)
         verdict = object["attestation"]?.string
+        pinSecret = object["pin_secret"]?.string.flatMap { Base64URL.decode($0) }.flatMap { PINSecret($0) }
         do throws(CryptoFailure) {
             platformAttests = try object["simulated"]?.object.flatMap { stored throws(CryptoFailure) in
                 try SimulatedPlatform(stored)

@@ -35,6 +35,9 @@ public struct PostureDemands: Sendable, Equatable {
     public let needsScreenLock: Bool
     public let needsVerifiedBoot: Bool
     public let patchLevel: Int64?
+    /// The demand on the PIN: `sign` if the answer needs it, `set` if the phone must set one first,
+    /// `locked`; nil if there is none.
+    public let pin: String?
     /// The demands that this phone cannot meet unless it is bound again.
     public let unmet: [String]
 
@@ -47,6 +50,7 @@ public struct PostureDemands: Sendable, Equatable {
         needsScreenLock = object["screen_lock"]?.bool == true
         needsVerifiedBoot = object["verified_boot"]?.bool == true
         patchLevel = object["patch_level"]?.integer
+        pin = object["pin"]?.string.map { ScreenText.visible($0, limit: 64) }
         unmet = (object["unmet"]?.array ?? []).compactMap { $0.string.map { ScreenText.visible($0, limit: 64) } }
     }
 
@@ -59,13 +63,24 @@ public struct PostureDemands: Sendable, Equatable {
         if let appVersion { parts.append("app \(appVersion) or later") }
         if needsVerifiedBoot { parts.append("the manufacturer's system") }
         if needsScreenLock { parts.append("a screen lock") }
+        if pin != nil { parts.append("the PIN") }
         return parts.isEmpty ? "nothing of this phone" : parts.joined(separator: ", ")
     }
 
-    /// The demands that only a new enrolment can meet, as a text for people; nil if there are none.
+    /// Whether an approval needs the PIN's signature.
+    public var needsPIN: Bool { pin == "sign" }
+
+    /// The demands that no answer can meet now, as a text for people; nil if there are none. Some of
+    /// them need a new enrolment.
     public var unmetText: String? {
-        guard !unmet.isEmpty else { return nil }
-        return "\(unmet.joined(separator: ", ")): this phone must be bound again, after an update if it needs one"
+        var parts: [String] = []
+        if !unmet.isEmpty {
+            let list = unmet.joined(separator: ", ")
+            parts.append("\(list): this phone must be bound again, after an update if it needs one")
+        }
+        if pin == "set" { parts.append("pin: set one first") }
+        if pin == "locked" { parts.append("pin: it is locked, and can be reset") }
+        return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 
     /// The demanded values that an answer with this report leaves out, as a text for people; nil if

@@ -130,10 +130,12 @@ public final class Responder: Sendable {
     ///   - place: the coarse place of the phone, if the person agrees to report it. It is sent only if
     ///     the website asks for it.
     ///   - posture: the state of the phone. It is sent only if the website has demands.
+    ///   - pin: the PIN that the person typed. It signs an approval only if the relay demands it.
     /// - Returns: the result at the relay, `success` or `failure`.
     public func answer(
         _ decision: SignedStatement.Decision, to question: ChallengePrompt,
-        uv: SignedStatement.UserVerification = .none, place: PhonePlace? = nil, posture: PhonePosture? = nil
+        uv: SignedStatement.UserVerification = .none, place: PhonePlace? = nil, posture: PhonePosture? = nil,
+        pin: String? = nil
     ) async throws(CallFailure) -> String {
         var body: JSONObject = ["challenge": .string(question.challenge)]
         var path = "/failure"
@@ -149,6 +151,10 @@ public final class Responder: Sendable {
                     let assertion = try enrolment.platformAttests?.assertion(
                         over: statement, at: now, enrolledAt: enrolment.madeAt)
                     body.set("assertion", assertion.map { .string($0) })
+                }
+                if question.demands?.needsPIN == true, let pin, let secret = enrolment.pinSecret {
+                    let key = try secret.key(of: pin, for: .pin)
+                    body.set("pin_signature", .string(try SignedStatement.signature(over: statement, by: key)))
                 }
             }
         } catch {

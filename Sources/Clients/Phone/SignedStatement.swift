@@ -101,6 +101,26 @@ public enum SignedStatement {
         return try sign("twoefay-status+jwt", ("kid", .string(device)), claims, enrolment.key)
     }
 
+    /// Makes the statement that sets, changes or resets the phone's PIN.
+    static func pin(
+        _ change: String, version: Int64, key: P256PublicKey, pukKey: P256PublicKey?, of enrolment: Enrolment,
+        device: String, at now: Timestamp
+    ) throws(CryptoFailure) -> String {
+        var claims: JSONObject = [
+            "v": 1, "aud": .string(enrolment.audience), "change": .string(change), "version": .integer(version),
+            "pin": .object(key.jwk),
+        ]
+        claims.set("puk", pukKey.map { .object($0.jwk) })
+        claims.set("iat", .integer(now.seconds))
+        return try sign("twoefay-pin+jwt", ("kid", .string(device)), claims, enrolment.key)
+    }
+
+    /// Signs what a statement signs, with the key of the PIN or PUK.
+    static func signature(over compact: String, by key: P256PrivateKey) throws(CryptoFailure) -> String {
+        let input = compact.split(separator: ".").dropLast().joined(separator: ".")
+        return Base64URL.encode(try key.sign(Array(input.utf8)))
+    }
+
     private static func sign(
         _ type: String, _ who: (name: String, value: JSONValue), _ claims: JSONObject, _ key: P256PrivateKey
     ) throws(CryptoFailure) -> String {

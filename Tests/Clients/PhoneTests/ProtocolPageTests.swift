@@ -56,7 +56,7 @@ struct ProtocolPageTests {
 
     func unsigned(_ jws: String) -> String { jws.split(separator: ".").dropLast().joined(separator: ".") }
 
-    private func enrolment() throws -> (enrolment: Enrolment, code: String, k: Secret) {
+    func enrolment() throws -> (enrolment: Enrolment, code: String, k: Secret) {
         let uri = try #require(page.split(separator: "\n").first { $0.hasPrefix(ActivationURI.start) })
         let activation = try ActivationURI(String(uri))
         let claims = try #require(try JSONReader.read(Array(try example("enrol claims").utf8)).object)

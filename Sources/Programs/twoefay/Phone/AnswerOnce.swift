@@ -10,7 +10,7 @@ extension Tool {
             "phone approve", "Approves the pending challenge.",
             options: [
                 Keyring.option, Keyring.choice, challenge, PhoneOptions.number, PhoneOptions.uv, PhoneOptions.place,
-                PhoneOptions.posture, PhoneOptions.dpop,
+                PhoneOptions.posture, PhoneOptions.pin, PhoneOptions.dpop,
             ],
             notes: """
                 At a terminal, it shows the challenge and prompts before it signs. Without a terminal, and with --json,
@@ -86,6 +86,8 @@ extension Tool {
         let uv = try PhoneOptions.presence(invocation)
         let place = try PhoneOptions.place(invocation)
         let posture = try PhoneOptions.posture(invocation)
+        let given = try PhoneOptions.pin(invocation)
+        let person = try ConsentPrompt(invocation)
         let identity = PhoneOptions.identity(invocation)
         let wanted = invocation.value(challenge.name)
         let keyring = try Keyring(invocation)
@@ -112,9 +114,11 @@ extension Tool {
             }
             let (phone, question) = try only(of: found, wanted: wanted)
             let decision = try decide(question)
+            var pin = given
+            if case .approve = decision, pin == nil, question.demands?.needsPIN == true { pin = try person.pin() }
             do throws(CallFailure) {
                 let login = try await phone.answer(
-                    decision, to: question, uv: uv, place: place, posture: posture)
+                    decision, to: question, uv: uv, place: place, posture: posture, pin: pin)
                 phone.close()
                 return report(decision, login, phone.device, question)
             } catch {

@@ -44,6 +44,16 @@ struct ConsentPrompt: Sendable {
         return line
     }
 
+    func pin() throws(Failure) -> String {
+        guard isThere else {
+            throw Failure(
+                .usage, "--pin is missing, and cannot be prompted for without a terminal",
+                next: "Give the phone's PIN: --pin -, and a line of standard input")
+        }
+        guard let line = Keyboard.ask("Your PIN: ") else { throw Self.no }
+        return line
+    }
+
     private static let no = Failure(
         .failed, "no answer was sent",
         next: "To deny the challenge: twoefay phone deny. If it was not you: twoefay phone fraud")

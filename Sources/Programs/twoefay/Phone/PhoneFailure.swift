@@ -24,7 +24,7 @@ extension Failure {
                                 + "that trusts that root."
                             : refusal.code == "posture_unmet"
                                 ? "Nothing was changed. Report the state of the phone with --posture, or bind it again."
-                                : "The policy of the website does not allow this."
+                                : Self.pinAdvice[refusal.code ?? ""] ?? "The policy of the website does not allow this."
                     )
                 case 409:
                     (
@@ -43,6 +43,14 @@ extension Failure {
             }
         self.init(code, failure.description, next: next)
     }
+
+    private static let pinAdvice = [
+        "pin_required": "Set a PIN: twoefay phone pin set. If there is one, give it with --pin.",
+        "pin_wrong": "Try again. 'twoefay phone pin show' shows how often.",
+        "pin_locked": "Reset the PIN with the PUK: twoefay phone pin reset. To deny: twoefay phone deny",
+        "puk_wrong": "Try again. 'twoefay phone pin show' shows how often.",
+        "puk_locked": "Unbind the phone, and bind it again: twoefay phone unbind",
+    ]
 
     static let notKnown =
         "The phone may be suspended or revoked, by its website, an operator or its revocation code; or its user may "

@@ -39,6 +39,25 @@ enum PhoneOptions {
         "The state of the phone to report, if the website has demands, such as os_version=18.1,app_version=42,screen_lock=yes."
     )
 
+    static let pin = Command.Option(
+        "pin", .one("PIN"), "The phone's PIN, if the website demands it; - reads it from standard input.")
+
+    /// Returns the PIN, if the option is given.
+    static func pin(_ invocation: Invocation) throws(Failure) -> String? {
+        guard let text = invocation.value(pin.name) else { return nil }
+        return try checked(pin: text == "-" ? readLine() ?? "" : text, invocation)
+    }
+
+    static func checked(pin: String, _ invocation: Invocation) throws(Failure) -> String {
+        guard PINSecret.isPIN(pin) else {
+            let digits = PINSecret.digits
+            throw Failure(
+                .usage, "a PIN has \(digits.lowerBound) to \(digits.upperBound) digits",
+                next: "Run 'twoefay \(invocation.command.name) --help' for usage.")
+        }
+        return pin
+    }
+
     /// Returns the state that the option describes; nil if it is not given.
     static func posture(_ invocation: Invocation) throws(Failure) -> PhonePosture? {
         guard let text = invocation.value(posture.name) else { return nil }

@@ -12,6 +12,8 @@ final class PhoneSession {
         let uv: SignedStatement.UserVerification
         let place: PhonePlace?
         let posture: PhonePosture?
+        /// The PIN for every approval; nil if the person types it.
+        var pin: String?
         /// The automatic decision; nil if a person decides.
         let auto: Auto?
         let number: String?
@@ -120,6 +122,10 @@ final class PhoneSession {
         case .nothing: phone.emit("The challenge has ended.", "over", ["challenge": .string(question.challenge)])
         case .broken(let failure): finish(.failure(failure))
         case .decision(let decision):
+            var options = options
+            if case .approve = decision, options.pin == nil, options.auto == nil, question.demands?.needsPIN == true {
+                options.pin = await typed("Your PIN: ")
+            }
             do throws(CallFailure) {
                 let login = try await phone.answer(decision, to: question, options)
                 answered += 1

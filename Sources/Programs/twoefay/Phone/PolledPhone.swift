@@ -62,7 +62,7 @@ final class PolledPhone {
         _ decision: SignedStatement.Decision, to question: ChallengePrompt, _ options: PhoneSession.Options
     ) async throws(CallFailure) -> String {
         try await responder.answer(
-            decision, to: question, uv: options.uv, place: options.place, posture: options.posture)
+            decision, to: question, uv: options.uv, place: options.place, posture: options.posture, pin: options.pin)
     }
 
     private func watch() async {

@@ -9,7 +9,7 @@ extension Tool {
             "phone watch", "Shows each challenge, prompts you, signs your answer and sends it.",
             options: [
                 Keyring.option, Keyring.choice, PhoneOptions.dpop, PhoneOptions.uv, PhoneOptions.place,
-                PhoneOptions.posture,
+                PhoneOptions.posture, PhoneOptions.pin,
                 .init(
                     "auto", .one("WHAT"),
                     "Approve, deny, fraud or ignore every challenge without a prompt; for tests."),
@@ -53,6 +53,7 @@ extension PhoneSession.Options {
         uv = try PhoneOptions.presence(invocation)
         place = try PhoneOptions.place(invocation)
         posture = try PhoneOptions.posture(invocation)
+        pin = try PhoneOptions.pin(invocation)
         number = invocation.value("number")
         isOnce = invocation.has("once")
         let help = "Run 'twoefay phone watch --help' for usage."
