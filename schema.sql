@@ -116,6 +116,8 @@ CREATE TABLE IF NOT EXISTS device (
     push_token_at datetime(3) NOT NULL,
     public_key binary(65),                  -- P-256, uncompressed
     thumbprint binary(32),                  -- SHA-256 of the SubjectPublicKeyInfo
+    agreement_key binary(65),               -- P-256, uncompressed: secrets are sealed to it; null: the phone has none
+    secret_asked_at datetime(3),            -- the time in the phone's last request for a secret; earlier ones are replays
     revocation binary(32),                  -- SHA-256 of the revocation code, which is made when the phone is bound
     binding text,                           -- the JWS that the phone signed for the website at its binding
     approval binary(16),                    -- of a waiting phone: the challenge by which the user approves it
@@ -208,6 +210,7 @@ CREATE TABLE IF NOT EXISTS factor (
     failed_at datetime(3),
     last_code_at datetime(3),               -- a code of this factor was right then
     approval binary(16),                    -- the challenge by which the user approved it, or the recovery that it belongs to
+    device_id binary(16),                   -- of totp: the only phone that gets the secret; null: the website got it
     created_at datetime(3) NOT NULL,
     confirmed_at datetime(3),
     operation binary(16) NOT NULL,

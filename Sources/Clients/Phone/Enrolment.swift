@@ -35,6 +35,11 @@ public struct Enrolment: Sendable {
     /// The opaque id of the user.
     public let token: String
     public let key: P256PrivateKey
+    /// The key to which the relay seals secrets for this phone. It signs nothing. It is nil for a
+    /// phone that was bound without one.
+    public let agreementKey: P256PrivateKey?
+    /// The secret of the codes that this phone shows; nil until it was fetched.
+    public var codes: PhoneCodes?
     /// The device token of the push service; nil if the phone polls the relay.
     public var pushToken: String?
     public var name: String?
@@ -62,6 +67,7 @@ public struct Enrolment: Sendable {
         website = activation.website
         token = activation.token
         key = try P256PrivateKey.generate(randomness)
+        agreementKey = try P256PrivateKey.generate(randomness)
         self.pushToken = pushToken
         self.name = name
         self.platform = platform
@@ -117,6 +123,8 @@ extension Enrolment {
             "environment": .string(environment.rawValue), "made_at": .string(madeAt.rfc3339),
             "key": text(try key.pem().reveal()),
         ]
+        if let agreementKey { object.set("agreement_key", text(try agreementKey.pem().reveal())) }
+        if let codes { object.set("codes", .object(codes.json)) }
         if let pushToken { object.set("dev_token", .string(pushToken)) }
         if let name { object.set("name", .string(name)) }
         if let platformAttests { object.set("simulated", .object(try platformAttests.json())) }
@@ -170,11 +178,18 @@ extension Enrolment {
         clockOffset = .milliseconds(object["clock_offset"]?.integer ?? 0)
         verdict = object["attestation"]?.string
         pinSecret = object["pin_secret"]?.string.flatMap { Base64URL.decode($0) }.flatMap { PINSecret($0) }
+        codes = try object["codes"]?.object.map { stored throws(Malformed) in
+            guard let codes = PhoneCodes(stored) else { throw Malformed(description: "codes is not valid") }
+            return codes
+        }
         do throws(CryptoFailure) {
             platformAttests = try object["simulated"]?.object.flatMap { stored throws(CryptoFailure) in
                 try SimulatedPlatform(stored)
             }
             key = try P256PrivateKey(pem: Secret(utf8: object["key"]?.string ?? ""))
+            agreementKey = try object["agreement_key"]?.string.map { pem throws(CryptoFailure) in
+                try P256PrivateKey(pem: Secret(utf8: pem))
+            }
             if let device = object["device"]?.string {
                 let certificate = try Certificate(pem: Array((object["certificate"]?.string ?? "").utf8))
                 guard certificate.spkiThumbprint == key.publicKey.spkiThumbprint else {

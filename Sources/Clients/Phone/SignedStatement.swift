@@ -39,6 +39,7 @@ public enum SignedStatement {
             "activation_code": .string(code),
         ]
         if let pushToken = enrolment.pushToken { claims.set("dev_token", .string(pushToken)) }
+        if let agreement = enrolment.agreementKey { claims.set("agreement", .object(agreement.publicKey.jwk)) }
         claims.set("iat", .integer(now.seconds))
         return try sign("twoefay-enrol+jwt", ("jwk", .object(enrolment.key.publicKey.jwk)), claims, enrolment.key)
     }
@@ -47,10 +48,11 @@ public enum SignedStatement {
     /// authenticated with the secret that the website added to the activation URI. The relay only
     /// passes it on.
     static func binding(_ enrolment: Enrolment, websiteKey: Secret) -> String {
-        let claims: JSONObject = [
+        var claims: JSONObject = [
             "v": 1, "aud": .string(enrolment.audience), "id_token": .string(enrolment.token),
             "jwk": .object(enrolment.key.publicKey.jwk),
         ]
+        if let agreement = enrolment.agreementKey { claims.set("agreement", .object(agreement.publicKey.jwk)) }
         return JWS.sign(
             header: ["typ": "twoefay-binding+jwt"], payload: JSONWriter.write(claims), secret: websiteKey)
     }
@@ -119,6 +121,19 @@ public enum SignedStatement {
     static func signature(over compact: String, by key: P256PrivateKey) throws(CryptoFailure) -> String {
         let input = compact.split(separator: ".").dropLast().joined(separator: ".")
         return Base64URL.encode(try key.sign(Array(input.utf8)))
+    }
+
+    /// Makes the request for the secret of the phone's codes. It names the key to which the relay
+    /// seals the secret.
+    static func secretRequest(
+        of enrolment: Enrolment, agreement: P256PublicKey, device: String, at now: Timestamp
+    ) throws(CryptoFailure) -> String {
+        try sign(
+            "twoefay-secret+jwt", ("kid", .string(device)),
+            [
+                "v": 1, "aud": .string(enrolment.audience), "agreement": .object(agreement.jwk),
+                "iat": .integer(now.seconds),
+            ], enrolment.key)
     }
 
     private static func sign(

@@ -8,6 +8,7 @@ public enum MailTemplate: String, Sendable, CaseIterable {
     case activation = "mail.activation"
     case deviceBound = "mail.device.bound"
     case deviceUnbound = "mail.device.unbound"
+    case secretDelivered = "mail.secret.delivered"
     case userFrozen = "mail.user.frozen"
     case userLocked = "mail.user.locked"
     case codesLocked = "mail.codes.locked"

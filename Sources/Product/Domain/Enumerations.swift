@@ -112,6 +112,8 @@ public enum ChangeAuthor: String, Sendable, CaseIterable {
 public enum AccountEvent: String, Sendable, CaseIterable {
     case deviceBound = "device.bound"
     case deviceUnbound = "device.unbound"
+    /// A phone got the secret of its codes.
+    case secretDelivered = "secret.delivered"
     case userFrozen = "user.frozen"
     case userLocked = "user.locked"
     case codesLocked = "codes.locked"

@@ -53,6 +53,16 @@ public enum Ceremony: String, Sendable, CaseIterable {
     case confirmed
 }
 
+/// Whether phones get the secret of codes that they show themselves.
+public enum PhoneCodePolicy: String, Sendable, CaseIterable {
+    case off
+    /// A phone gets its secret once, when it has none yet.
+    case once
+    /// A phone gets its secret again whenever it asks for it, for example after the app was
+    /// installed anew with the same keys.
+    case again
+}
+
 /// Whether something happens.
 public enum Toggle: String, Sendable, CaseIterable {
     case on, off
@@ -99,6 +109,8 @@ public struct Policy: Equatable, Sendable {
     /// The use of PINs by the phones that approve.
     public var pin: PINUse = .none
     public var enrolment: Ceremony = .open
+    /// Whether phones get the secret of codes that they show themselves.
+    public var phoneCodes: PhoneCodePolicy = .off
     /// The use of the place that phones report.
     public var phonePlace: PhonePlaceUse = .ignore
     /// The distance in kilometres from which the phone counts as far from the login.

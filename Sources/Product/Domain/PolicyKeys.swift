@@ -25,7 +25,8 @@ extension Policy {
         "addresses", "answers", "attestation-android", "attestation-ios", "code-deadline", "code-retries", "devices",
         "enrolment", "factors", "further-factors", "guesses", "lifetime", "login-limit", "min-app-android",
         "min-app-ios", "min-assurance", "min-os-android", "min-os-ios", "min-patch-level", "min-uv", "number",
-        "number-below", "phone-place", "phone-place-distance", "pin", "push-deadline", "push-detail", "push-limit",
+        "number-below", "phone-codes", "phone-place", "phone-place-distance", "pin", "push-deadline", "push-detail",
+        "push-limit",
         "recovery-check", "recovery-url", "recovery-wait", "screen-lock", "verified-boot",
     ]
 
@@ -72,6 +73,7 @@ extension Policy {
                     message: "number-below must be none or an amount with its currency, such as 30 EUR or 49.90 CHF")
             }
             numberBelow = amount
+        case "phone-codes": phoneCodes = try Self.word(key, text)
         case "phone-place": phonePlace = try Self.word(key, text)
         case "phone-place-distance": phonePlaceDistance = try Self.number(key, text, Self.phonePlaceDistances)
         case "pin": pin = try Self.word(key, text)
@@ -112,6 +114,7 @@ extension Policy {
         case "min-uv": minUV.rawValue
         case "number": String(number)
         case "number-below": numberBelow?.text ?? "none"
+        case "phone-codes": phoneCodes.rawValue
         case "phone-place": phonePlace.rawValue
         case "phone-place-distance": String(phonePlaceDistance)
         case "pin": pin.rawValue

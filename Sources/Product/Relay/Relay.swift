@@ -9,7 +9,7 @@ import World
 /// All the store ports that the five verbs and the periodic work of a relay need. Storage
 /// implements each port beside the SQL of its verb.
 public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStore & BindStore & DeviceStore
-    & CertificateStore & ReportStore & AskStore
+    & CertificateStore & ReportStore & PhoneCodeStore & AskStore
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & VerifyCodeStore
     & FactorStore
     & AddressStore & AttestationStore & PINStore & PendingStore & NoticeStore & ChangeStore & RevocationStore
@@ -97,6 +97,8 @@ public final class Relay: Sendable {
     /// The budget of each sender for signed statements of the time.
     let timeBudget = SenderBudget()
     let reportBudget = ReportBudget()
+    /// The budget of each phone for requests for the secret of its codes.
+    let secretBudget = ReportBudget()
     let peers = PeerRelays()
     /// The throttle for wrong activation codes.
     let activationThrottle = SenderThrottle()

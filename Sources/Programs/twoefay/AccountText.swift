@@ -115,11 +115,12 @@ extension DeviceReport {
 }
 
 extension CodeFactor {
-    static let headings = ["FACTOR", "STATE", "ADDRESS", "ADDED", "CONFIRMED", "LAST CODE", "WRONG CODES"]
+    static let headings = ["FACTOR", "STATE", "ADDRESS OR PHONE", "ADDED", "CONFIRMED", "LAST CODE", "WRONG CODES"]
 
     var row: [String] {
         [
-            kind.rawValue, state.rawValue, address ?? "", createdAt.rfc3339, confirmedAt?.rfc3339 ?? "never",
+            kind.rawValue, state.rawValue, address ?? device?.text ?? "", createdAt.rfc3339,
+            confirmedAt?.rfc3339 ?? "never",
             lastCodeAt?.rfc3339 ?? "never", String(failures),
         ]
     }
@@ -127,6 +128,7 @@ extension CodeFactor {
     var json: JSONValue {
         .object([
             "kind": .string(kind.rawValue), "state": .string(state.rawValue), "address": .text(address),
+            "device": .text(device?.text),
             "failures": .integer(Int64(failures)), "failed_at": .text(failedAt?.rfc3339),
             "created_at": .string(createdAt.rfc3339), "confirmed_at": .text(confirmedAt?.rfc3339),
             "last_code_at": .text(lastCodeAt?.rfc3339),

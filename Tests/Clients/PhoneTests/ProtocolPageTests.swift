@@ -64,6 +64,8 @@ struct ProtocolPageTests {
             activation, pushToken: claims["dev_token"]?.string, at: Timestamp(milliseconds: 0))
         var object = try begun.json()
         object["key"] = .string(String(decoding: try key.pem().reveal(), as: UTF8.self))
+        // The examples of the proof and the binding are those of a phone without codes.
+        object["agreement_key"] = nil
         return (try Enrolment(object), activation.code, try #require(activation.websiteKey))
     }
 
@@ -111,6 +113,16 @@ struct ProtocolPageTests {
             status, of: try enrolment().enrolment, device: try #require(try members("status header")["kid"]?.string),
             at: try issuedAt("status"))
         #expect(try unsigned(statement) == signed("status"))
+    }
+
+    @Test func protocolPageSecretRequestIsCorrect() throws {
+        // The private key of Bob in RFC 7518, appendix C.
+        let scalar = try #require(Base64URL.decode("VEmDZpDXXK8p8N0Cndsxs924q6nS1RXFASRl6BfUqdw"))
+        let agreement = try P256PrivateKey(scalar: Secret(scalar))
+        let statement = try SignedStatement.secretRequest(
+            of: try enrolment().enrolment, agreement: agreement.publicKey,
+            device: try #require(try members("secret header")["kid"]?.string), at: try issuedAt("secret"))
+        #expect(try unsigned(statement) == signed("secret"))
     }
 
     @Test func protocolPageTimeIsCorrect() throws {

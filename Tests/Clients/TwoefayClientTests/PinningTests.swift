@@ -19,6 +19,27 @@ import TwoefayClient
         #expect(try honest.pinned() == PinnedPhone(device: "d1", key: honest.key.publicKey))
     }
 
+    /// The relay must seal secrets to the key that the phone names.
+    @Test func keyForSecretsIsPinnedAndNotReplaced() throws {
+        let (own, other) = (try P256PrivateKey.generate().publicKey, try P256PrivateKey.generate().publicKey)
+        let named = changed { $0.claims["agreement"] = .object(own.jwk) }
+        func pinned(_ reported: JSONValue?) throws -> PinnedPhone {
+            var device = named.device
+            device["agreement"] = reported
+            return try BindingCheck(origin: Login.origin, website: "shop")
+                .pinned(device, token: Binding.token, k: named.k)
+        }
+        #expect(try pinned(.object(own.jwk)).agreement == own)
+        for wrong in [.object(other.jwk), nil, .null] as [JSONValue?] {
+            #expect(throws: BindingFault.key) { try pinned(wrong) }
+        }
+        // A phone that names none gets no secret at all.
+        var device = honest.device
+        device["agreement"] = .object(other.jwk)
+        let check = BindingCheck(origin: Login.origin, website: "shop")
+        #expect(throws: BindingFault.key) { try check.pinned(device, token: Binding.token, k: honest.k) }
+    }
+
     @Test func keyOfTheRelayIsNotPinned() throws {
         let own = try P256PrivateKey.generate().publicKey
         // The relay reports its own key: first with the phone's true binding, then with a binding

@@ -10,9 +10,12 @@ import World
 public final class TestPhone: Sendable {
     public let key: P256PrivateKey
     public let pushToken: String
+    /// The key to which secrets are sealed; nil if the phone names none.
+    public let agreement: P256PrivateKey?
 
-    public init(pushToken: String, key: P256PrivateKey? = nil) throws {
+    public init(pushToken: String, key: P256PrivateKey? = nil, agreement: P256PrivateKey? = nil) throws {
         self.key = try key ?? P256PrivateKey.generate()
+        self.agreement = agreement
         self.pushToken = pushToken
     }
 
@@ -25,6 +28,7 @@ public final class TestPhone: Sendable {
             "v": .integer(1), "aud": .string("\(origin)#\(website)"), "id_token": .string(token),
             "activation_code": .string(code), "dev_token": .string(pushToken), "iat": .integer(now.seconds),
         ]
+        if let agreement { claims.set("agreement", .object(agreement.publicKey.jwk)) }
         change(&claims)
         return try JWS.sign(
             header: ["typ": "twoefay-enrol+jwt", "jwk": .object(key.publicKey.jwk)],
@@ -105,6 +109,19 @@ public final class TestPhone: Sendable {
         var fields: JSONObject = ["typ": "twoefay-status+jwt", "kid": .string(device)]
         var claims: JSONObject = ["v": 1, "aud": .string("\(origin)#\(website)"), "iat": .integer(now.seconds)]
         for value in values.members { claims.set(value.name, value.value) }
+        header(&fields)
+        change(&claims)
+        return try JWS.sign(header: fields, payload: JSONWriter.write(.object(claims)), key: key)
+    }
+
+    /// Returns the `twoefay-secret+jwt` with which the phone asks for the secret of its codes.
+    public func secretRequest(
+        device: String, origin: String, website: String, at now: Timestamp,
+        header: (inout JSONObject) -> Void = { _ in }, claims change: (inout JSONObject) -> Void = { _ in }
+    ) throws -> String {
+        var fields: JSONObject = ["typ": "twoefay-secret+jwt", "kid": .string(device)]
+        var claims: JSONObject = ["v": 1, "aud": .string("\(origin)#\(website)"), "iat": .integer(now.seconds)]
+        if let agreement { claims.set("agreement", .object(agreement.publicKey.jwk)) }
         header(&fields)
         change(&claims)
         return try JWS.sign(header: fields, payload: JSONWriter.write(.object(claims)), key: key)

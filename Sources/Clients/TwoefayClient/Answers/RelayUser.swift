@@ -18,6 +18,8 @@ public struct RelayUser: Sendable, Equatable {
         public let position: Int64?
         /// The time at which a code of this factor was last right.
         public let lastCodeAt: Timestamp?
+        /// The phone that shows the codes itself; nil if they come from elsewhere.
+        public let device: String?
     }
 
     /// The opaque id of the user, as `/register` returned it.
@@ -64,7 +66,8 @@ public struct RelayUser: Sendable, Equatable {
                 OwnFactor(
                     kind: try factor.word("kind"), state: try factor.word("state"),
                     address: factor["address"]?.string, failures: factor["failures"]?.integer ?? 0,
-                    position: factor["position"]?.integer, lastCodeAt: try factor.timestamp(ifAny: "last_code_at")))
+                    position: factor["position"]?.integer, lastCodeAt: try factor.timestamp(ifAny: "last_code_at"),
+                    device: factor["device"]?.string))
         }
         self.factors = factors
         var devices: [Device] = []

@@ -10,11 +10,15 @@ public struct PinnedPhone: Sendable, Equatable {
     public let device: String
     /// The phone's public key.
     public let key: P256PublicKey
+    /// The phone's key for secrets that are sealed to it; nil if its binding names none. It never
+    /// signs a receipt.
+    public let agreement: P256PublicKey?
 
     /// Restores a pinned phone from the values that the website stored.
-    public init(device: String, key: P256PublicKey) {
+    public init(device: String, key: P256PublicKey, agreement: P256PublicKey? = nil) {
         self.device = device
         self.key = key
+        self.agreement = agreement
     }
 }
 
@@ -105,6 +109,10 @@ public struct BindingCheck: Sendable {
         guard audience.isExactly(self.audience) else { throw .audience }
         guard bound.isExactly(token) else { throw .token }
         guard let relayed = try? P256PublicKey(jwk: told), relayed == key else { throw .key }
-        return PinnedPhone(device: id, key: key)
+        let agreement = claims["agreement"].flatMap { try? P256PublicKey(agreementJWK: $0) }
+        // The relay must seal secrets to the key that the phone names, and to no other.
+        let used = device["agreement"].flatMap { $0.isNull ? nil : try? P256PublicKey(agreementJWK: $0) }
+        guard used == agreement else { throw .key }
+        return PinnedPhone(device: id, key: key, agreement: agreement)
     }
 }

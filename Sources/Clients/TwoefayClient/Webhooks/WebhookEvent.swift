@@ -14,6 +14,8 @@ public struct WebhookEvent: Sendable, Equatable {
         case deviceBound(token: String, Device)
         /// A phone was removed from the user.
         case deviceUnbound(token: String, Device)
+        /// A phone of the user got the secret of its codes.
+        case secretDelivered(token: String, Device)
         /// The user was locked.
         case userLocked(token: String)
         /// The user's codes are locked. The user's phone can still approve.
@@ -78,6 +80,7 @@ public struct WebhookEvent: Sendable, Equatable {
         case "device.bound": return .deviceBound(token: try data.text("token"), try Device(data))
         case "device.unbound": return .deviceUnbound(token: try data.text("token"), try Device(data))
         case "pin.locked": return .pinLocked(token: try data.text("token"))
+        case "secret.delivered": return .secretDelivered(token: try data.text("token"), try Device(data))
         case "codes.locked": return .codesLocked(token: try data.text("token"))
         case "user.locked": return .userLocked(token: try data.text("token"))
         case "user.frozen": return .userFrozen(token: try data.text("token"))

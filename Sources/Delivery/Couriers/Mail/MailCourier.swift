@@ -123,6 +123,7 @@ extension Message {
             switch what {
             case .deviceBound: .deviceBound
             case .deviceUnbound: .deviceUnbound
+            case .secretDelivered: .secretDelivered
             case .userFrozen: .userFrozen
             case .userLocked: .userLocked
             case .codesLocked: .codesLocked

@@ -142,6 +142,20 @@ extension BuiltIn {
         "\n"
         "If this was not you, contact {website}.\n"
 
+        msgctxt "mail.secret.delivered.subject"
+        msgid "A phone now shows login codes for {website}"
+        msgstr "A phone now shows login codes for {website}"
+
+        msgctxt "mail.secret.delivered.text"
+        msgid "A phone shows login codes."
+        msgstr ""
+        "A phone of your account now shows codes with which you can log in to {website}, also when it is offline.\n"
+        "\n"
+        "Phone: {device}\n"
+        "Time: {time}\n"
+        "\n"
+        "If this was not you, contact {website} immediately and have the phone removed.\n"
+
         msgctxt "mail.user.frozen.subject"
         msgid "Your account at {website} is blocked"
         msgstr "Your account at {website} is blocked"

@@ -142,6 +142,20 @@ extension BuiltIn {
         "\n"
         "Wenn Sie das nicht waren, wenden Sie sich bitte an {website}.\n"
 
+        msgctxt "mail.secret.delivered.subject"
+        msgid "A phone now shows login codes for {website}"
+        msgstr "Ein Telefon zeigt jetzt Anmeldecodes für {website}"
+
+        msgctxt "mail.secret.delivered.text"
+        msgid "A phone shows login codes."
+        msgstr ""
+        "Ein Telefon Ihres Kontos zeigt jetzt Codes, mit denen Sie sich bei {website} anmelden können, auch ohne Netz.\n"
+        "\n"
+        "Telefon: {device}\n"
+        "Zeitpunkt: {time}\n"
+        "\n"
+        "Wenn Sie das nicht waren, wenden Sie sich bitte sofort an {website} und lassen Sie das Telefon entfernen.\n"
+
         msgctxt "mail.user.frozen.subject"
         msgid "Your account at {website} is blocked"
         msgstr "Ihr Konto bei {website} ist gesperrt"

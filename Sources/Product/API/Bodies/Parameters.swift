@@ -59,6 +59,8 @@ enum Parameters {
         "pin_signature", limit: 86, "The signature of the PIN's key over the same bytes, in base64url")
     static let pukSignature = Field.opaque(
         "puk_signature", limit: 86, "The signature of the PUK's key over the same bytes, in base64url")
+    static let secretRequest = Field.opaque(
+        "request", limit: 8192, "A twoefay-secret+jwt, signed by the phone's key")
     static let revocationCode = Field.opaque(
         "revocation_code", limit: 20, "The code from /verify: 20 letters, digits, - and _")
 

@@ -182,6 +182,7 @@ extension CodeFactor {
             "created_at": .timestamp(createdAt),
         ]
         if let confirmedAt { object.set("confirmed_at", .timestamp(confirmedAt)) }
+        if let device { object.set("device", .string(device.text)) }
         if let maskedAddress { object.set("address", .string(maskedAddress)) }
         if kind == .recovery, state == .waiting { object.set("position", .integer(counter)) }
         if let lastCodeAt { object.set("last_code_at", .timestamp(lastCodeAt)) }

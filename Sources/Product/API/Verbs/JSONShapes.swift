@@ -69,6 +69,9 @@ extension DeviceView {
         ]
         if let stoppedBy { object.set("stopped_by", .word(stoppedBy)) }
         if let expiresAt { object.set("expires_at", .timestamp(expiresAt)) }
+        if let agreement = agreementKey.flatMap({ try? P256PublicKey(x963: $0) }) {
+            object.set("agreement", .object(agreement.jwk))
+        }
         if let binding { object.set("binding", .string(binding)) }
         if let attestation { object.set("attestation", .object(attestation.json)) }
         object.set("created_at", .timestamp(createdAt))

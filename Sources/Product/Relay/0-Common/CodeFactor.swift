@@ -29,13 +29,16 @@ public struct CodeFactor: Sendable, Equatable {
     public let isApproved: Bool
     /// The time at which a code of the factor was last right.
     public let lastCodeAt: Timestamp?
+    /// The phone that got the secret of a TOTP factor, sealed; nil if the website got it.
+    public let device: DeviceID?
 
     public init(
         id: FactorID, kind: Factor, state: FactorState, secret: [UInt8]?, algorithm: OTPAlgorithm, digits: Int,
         period: Int?, counter: Int64, address: String?, failures: Int, failedAt: Timestamp?, createdAt: Timestamp,
         confirmedAt: Timestamp?, isApproved: Bool = false,
-        lastCodeAt: Timestamp? = nil
+        lastCodeAt: Timestamp? = nil, device: DeviceID? = nil
     ) {
+        self.device = device
         self.lastCodeAt = lastCodeAt
         self.id = id
         self.kind = kind

@@ -224,7 +224,7 @@ enum Limit: String, CaseIterable {
     case code
     /// A sender asked for the signed time too often: it gets no statement.
     case time
-    /// A phone reported its status too often: the report is not stored.
+    /// A phone reported its status, or asked for its secret, too often: nothing is stored.
     case report
     /// The text messages of a user, a country or a day are used up: no message is begun.
     case sms

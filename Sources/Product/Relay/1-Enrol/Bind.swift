@@ -74,10 +74,10 @@ extension Relay {
                 try await store.enrolment(of: request.token)
             }
             guard let enrolment,
-                let key = EnrolProof.key(
+                let keys = EnrolProof.keys(
                     request, signed: signed, origin: settings.origin, website: enrolment.website.name)
             else { throw .unauthenticated }
-            return try await advance(Candidate(request, key, enrolment, sender, self))
+            return try await advance(Candidate(request, keys, enrolment, sender, self))
         }
     }
 
@@ -101,10 +101,10 @@ extension Relay {
         private(set) var device: NewDevice
 
         init(
-            _ request: BindRequest, _ key: P256PublicKey, _ enrolment: Enrolment, _ sender: String, _ relay: Relay
+            _ request: BindRequest, _ keys: EnrolProof.Keys, _ enrolment: Enrolment, _ sender: String, _ relay: Relay
         ) throws(Refusal) {
             self.enrolment = enrolment
-            self.key = key
+            key = keys.signing
             self.sender = sender
             token = request.token
             languages = request.languages
@@ -122,6 +122,7 @@ extension Relay {
                 environment: request.environment, pushToken: request.pushToken, publicKey: key.x963,
                 thumbprint: key.spkiThumbprint, revocation: RevocationCode.digest(RevocationCode.text(secret)),
                 binding: request.binding, at: relay.time.now())
+            device.agreementKey = keys.agreement?.x963
         }
 
         var approvable: Approvable { .phone(device, key: key, sender: sender) }

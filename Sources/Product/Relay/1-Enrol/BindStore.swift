@@ -131,6 +131,8 @@ public struct NewDevice: Sendable {
     public let thumbprint: [UInt8]?
     public let revocation: [UInt8]?
     public let binding: String?
+    /// The key to which secrets for the phone are sealed; nil if the phone has none.
+    public internal(set) var agreementKey: [UInt8]?
     /// The challenge with which the user approves the phone; nil if it need not wait.
     public internal(set) var approval: ChallengeID?
     /// Whether the phone replaces all others, which its user has lost.

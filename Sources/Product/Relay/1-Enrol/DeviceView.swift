@@ -11,6 +11,8 @@ public struct DeviceView: Sendable, Equatable {
     /// the token.
     public let pushToken: String
     public let publicKey: [UInt8]?
+    /// The key to which secrets for the phone are sealed; nil if it has none.
+    public let agreementKey: [UInt8]?
     public let binding: String?
     public let createdAt: Timestamp
     public let lastSeenAt: Timestamp?
@@ -28,8 +30,9 @@ public struct DeviceView: Sendable, Equatable {
 
     public init(
         id: DeviceID, name: String?, platform: Platform, state: DeviceState, pushToken: String, publicKey: [UInt8]?,
-        binding: String?, createdAt: Timestamp, lastSeenAt: Timestamp?, report: DeviceReport?,
-        stoppedBy: ChangeAuthor?, counts: DeviceCounts, expiresAt: Timestamp?, pin: PhonePIN
+        agreementKey: [UInt8]? = nil, binding: String?, createdAt: Timestamp, lastSeenAt: Timestamp?,
+        report: DeviceReport?, stoppedBy: ChangeAuthor?, counts: DeviceCounts, expiresAt: Timestamp?,
+        pin: PhonePIN
     ) {
         self.pin = pin
         self.expiresAt = expiresAt
@@ -42,6 +45,7 @@ public struct DeviceView: Sendable, Equatable {
         self.state = state
         self.pushToken = pushToken
         self.publicKey = publicKey
+        self.agreementKey = agreementKey
         self.binding = binding
         self.createdAt = createdAt
         self.lastSeenAt = lastSeenAt

@@ -4,12 +4,19 @@ import JSON
 
 /// The JWS with which a phone proves that it holds its new key and knows its activation code.
 enum EnrolProof {
-    /// Returns the proven key; nil if anything is wrong.
+    /// The keys of a phone: the proven key, which signs, and the key to which secrets are sealed.
+    struct Keys: Equatable {
+        let signing: P256PublicKey
+        /// The key named in the claim `agreement`; nil if the phone names none.
+        let agreement: P256PublicKey?
+    }
+
+    /// Returns the keys of the phone; nil if anything is wrong.
     ///
     /// - Parameter signed: the certificate request of the phone, which must have the same key.
-    static func key(
+    static func keys(
         _ request: BindRequest, signed: SigningRequest?, origin: String, website: String
-    ) -> P256PublicKey? {
+    ) -> Keys? {
         guard let object = try? JWS.parse(request.proof, maxBytes: 8192),
             object.header["typ"]?.string == "twoefay-enrol+jwt", let jwk = object.header["jwk"],
             let key = try? P256PublicKey(jwk: jwk), object.verify(key),
@@ -22,6 +29,9 @@ enum EnrolProof {
             (claims["dev_token"] ?? "").string == request.pushToken, claims["iat"]?.integer != nil,
             signed == nil || signed?.key == key
         else { return nil }
-        return key
+        guard let jwk = claims["agreement"] else { return Keys(signing: key, agreement: nil) }
+        // A key has one purpose: one that signs must not agree on secrets.
+        guard let agreement = try? P256PublicKey(agreementJWK: jwk), agreement != key else { return nil }
+        return Keys(signing: key, agreement: agreement)
     }
 }

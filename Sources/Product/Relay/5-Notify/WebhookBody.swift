@@ -28,7 +28,7 @@ public enum WebhookBody {
         }
         let data: JSONObject
         switch AccountEvent(rawValue: row.event) {
-        case .deviceBound, .deviceUnbound:
+        case .deviceBound, .deviceUnbound, .secretDelivered:
             guard let device = row.device else { return nil }
             data = device.json(of: row.token)
         case .userLocked, .codesLocked, .pinLocked: data = row.json(.locked)
@@ -50,6 +50,9 @@ extension WebhookDevice {
         object.set("platform", .word(platform))
         object.set("thumbprint", .text(key?.thumbprint))
         object.set("jwk", key.map { .object($0.jwk) } ?? .null)
+        if let agreement = agreementKey.flatMap({ try? P256PublicKey(x963: $0) }) {
+            object.set("agreement", .object(agreement.jwk))
+        }
         if let binding { object.set("binding", .string(binding)) }
         return object
     }

@@ -122,13 +122,17 @@ public struct WebhookDevice: Sendable, Equatable {
     public let name: String?
     public let platform: Platform
     public let publicKey: [UInt8]?
+    public let agreementKey: [UInt8]?
     public let binding: String?
 
-    public init(id: DeviceID, name: String?, platform: Platform, publicKey: [UInt8]?, binding: String?) {
+    public init(
+        id: DeviceID, name: String?, platform: Platform, publicKey: [UInt8]?, agreementKey: [UInt8]?, binding: String?
+    ) {
         self.id = id
         self.name = name
         self.platform = platform
         self.publicKey = publicKey
+        self.agreementKey = agreementKey
         self.binding = binding
     }
 }

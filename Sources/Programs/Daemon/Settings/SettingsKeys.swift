@@ -293,6 +293,9 @@ public enum SettingsKeys {
         "number-below":
             "The amount below which the user need not transfer a number, with its currency, such as 30 EUR or 49.90 "
             + "CHF, or none. Amounts in other currencies always need the number.",
+        "phone-codes":
+            "Whether a phone gets the secret of codes that it shows itself, sealed to its key: off, once, or again (also "
+            + "later). docs/websites/codes.md explains it.",
         "phone-place":
             "The use of the coarse place that phones report with an answer: ignore (phones are not asked), flag (the "
             + "website learns whether it is far from the login's address) or refuse (an approval from far away fails).",

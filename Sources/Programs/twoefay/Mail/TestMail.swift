@@ -93,6 +93,7 @@ private enum SampleMail: String, CaseIterable {
     case login, address, activation
     case deviceBound = "device.bound"
     case deviceUnbound = "device.unbound"
+    case secretDelivered = "secret.delivered"
     case userFrozen = "user.frozen"
     case userLocked = "user.locked"
     case codesLocked = "codes.locked"
@@ -138,6 +139,7 @@ private enum SampleMail: String, CaseIterable {
                     code: Secret(utf8: "123456"), link: Secret(utf8: "twoefay://enrol?website=Example&code=123456")))
         case .deviceBound: return .announcement(.deviceBound, device: "Phone", at: now)
         case .deviceUnbound: return .announcement(.deviceUnbound, device: "Phone", at: now)
+        case .secretDelivered: return .announcement(.secretDelivered, device: "Phone", at: now)
         case .userFrozen: return .announcement(.userFrozen, device: nil, at: now)
         case .userLocked: return .announcement(.userLocked, device: nil, at: now)
         case .codesLocked: return .announcement(.codesLocked, device: nil, at: now)

@@ -180,6 +180,7 @@ extension Keyring.Entry {
             "dev_token": phone.pushToken.map { .string($0) } ?? .null,
             "pin": .string(Base64URL.encode(phone.pin)), "thumbprint": .string(phone.thumbprint),
             "jwk": .object(phone.key.publicKey.jwk),
+            "agreement": phone.agreementKey.map { .object($0.publicKey.jwk) } ?? .null,
             "certificate_expires_at": phone.certificate.map { .string($0.notAfter.rfc3339) } ?? .null,
             "clock_offset": .integer(phone.clockOffset.wholeMilliseconds),
             "made_at": .string(phone.madeAt.rfc3339), "path": .string(path),

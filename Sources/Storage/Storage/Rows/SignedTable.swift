@@ -85,7 +85,7 @@ extension SignedTable {
         "device", key: ["id"],
         granting: [
             "user_id", "platform", "environment", "push_token", "public_key", "thumbprint", "revocation", "binding",
-            "approval", "pin_key", "puk_key", "pin_version",
+            "approval", "pin_key", "puk_key", "pin_version", "agreement_key", "secret_asked_at",
         ],
         rights: [
             "state = 'active'", "state IN ('active', 'waiting')", "state <> 'revoked'", byOthers,
@@ -111,7 +111,7 @@ extension SignedTable {
         "factor", key: ["id"],
         granting: [
             "user_id", "kind", "secret", "sealed_by", "algorithm", "digits", "period", "counter", "address", "approval",
-            "confirmed_at",
+            "confirmed_at", "device_id",
         ], rights: ["state = 'active'"])
 
     static let sentCode = SignedTable(

@@ -49,6 +49,7 @@ struct SignedRowsFixture {
             Column("push_token", "'stranger'"), Column("public_key", "x'04'"), Column("thumbprint", digest),
             Column("revocation", digest), Column("binding", "'other'"), Column("approval", id),
             Column("pin_key", "x'04'"), Column("puk_key", "x'04'"), Column("pin_version", "7"),
+            Column("agreement_key", "x'04'"), Column("secret_asked_at", moment),
         ],
         "attestation": [
             Column("device_id", id), Column("user_id", id), Column("verdict", "'flawed'"), Column("faults", "'root'"),
@@ -65,7 +66,7 @@ struct SignedRowsFixture {
             Column("id", id), Column("user_id", id), Column("kind", "'hotp'"), Column("secret", "x'00'"),
             Column("sealed_by", "'2'"), Column("algorithm", "'sha512'"), Column("digits", "1"),
             Column("period", "86400"), Column("counter", "-1"), Column("address", "'+4366099999'"),
-            Column("approval", id), Column("confirmed_at", moment),
+            Column("approval", id), Column("confirmed_at", moment), Column("device_id", id),
         ],
         "sent_code": [
             Column("factor_id", id), Column("counter", "99"), Column("challenge_id", id), Column("expires_at", moment),

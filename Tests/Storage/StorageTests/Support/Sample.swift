@@ -245,8 +245,7 @@ enum Sample {
         _ = try await store.ask(asked(9005, of: 14), within: limits, as: operation())
         try await runNotices(on: store, operation)
         try await runRecoveries(on: store, operation)
-        try await runReports(on: store)
-        try await runPINs(on: store, operation)
+        try await runPhones(on: store, operation)
         _ = try await store.username(of: id(15), website: website)
         _ = try await store.use(
             VerifiedCode(user: id(15), factor: id(15), failures: 0, counter: 0, next: 1, at: now), as: operation())

@@ -5,6 +5,13 @@ import World
 @testable import Storage
 
 extension Sample {
+    /// Runs the statements about reports, PINs and keys of phones.
+    static func runPhones(on store: Store, _ operation: () -> Domain.Operation) async throws {
+        try await runReports(on: store)
+        try await runPINs(on: store, operation)
+        try await runPhoneCodes(on: store, operation)
+    }
+
     /// Runs every statement about reports of phones.
     static func runReports(on store: Store) async throws {
         let phone = PhoneCredential(
@@ -16,5 +23,21 @@ extension Sample {
         _ = try await store.store(report, of: phone)
         _ = try await store.run(DeviceReports.last(of: phone.id))
         _ = try await store.devicesOneByOne(of: phone.user, at: now)
+    }
+
+    /// Delivers the secret of a phone's codes.
+    static func runPhoneCodes(on store: Store, _ operation: () -> Domain.Operation) async throws {
+        let phone = PhoneCredential(
+            id: id(17), user: id(17), key: key(17), publicKey: [],
+            website: WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}"), failures: 0,
+            failedAt: nil, isCertified: true)
+        for since in [now, nil] {
+            let factor = NewFactor(
+                id: id(10_017), user: id(17), kind: .totp, state: .active,
+                sealed: SealedSecret(bytes: [1], key: "1"), period: 30, at: now)
+            let delivery = SecretDelivery(
+                phone: phone, agreement: [4], askedAt: now, factor: factor, repeatableSince: since, at: now)
+            _ = try await store.deliver(delivery, as: operation())
+        }
     }
 }

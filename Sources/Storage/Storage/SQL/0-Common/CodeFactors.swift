@@ -9,7 +9,8 @@ enum CodeFactors {
         f.algorithm AS factor_algorithm, f.digits AS factor_digits, f.period AS factor_period,
         f.counter AS factor_counter, f.address AS factor_address, f.failures AS factor_failures,
         f.failed_at AS factor_failed_at, f.created_at AS factor_created_at, f.confirmed_at AS factor_confirmed_at,
-        f.approval AS factor_approval, f.last_code_at AS factor_last_code_at
+        f.approval AS factor_approval, f.last_code_at AS factor_last_code_at,
+        f.device_id AS factor_device_id
         """
 
     static func read(_ row: Row) throws(StoreFailure) -> CodeFactor {
@@ -23,6 +24,7 @@ enum CodeFactors {
             createdAt: try row.timestamp("factor_created_at"),
             confirmedAt: try row.optionalTimestamp("factor_confirmed_at"),
             isApproved: try row.isNull("factor_approval") == false,
-            lastCodeAt: try row.optionalTimestamp("factor_last_code_at"))
+            lastCodeAt: try row.optionalTimestamp("factor_last_code_at"),
+            device: try row.optionalID("factor_device_id"))
     }
 }

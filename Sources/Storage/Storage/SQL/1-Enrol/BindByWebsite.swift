@@ -60,7 +60,8 @@ extension NewDevice {
         updatePhone(
             name: .text(name), platform: .word(platform), environment: .word(environment),
             pushToken: .pushToken(pushToken),
-            now: .timestamp(at), revocation: .blob(revocation), binding: .text(binding), approval: .id(approval),
+            now: .timestamp(at), agreementKey: .blob(agreementKey), revocation: .blob(revocation),
+            binding: .text(binding), approval: .id(approval),
             state: .word(state), operation: .id(operation), device: .id(id), user: .id(user))
     }
 
@@ -68,7 +69,8 @@ extension NewDevice {
         insertPhone(
             device: .id(id), name: .text(name), platform: .word(platform), environment: .word(environment),
             pushToken: .pushToken(pushToken), now: .timestamp(at), publicKey: .blob(publicKey),
-            thumbprint: .blob(thumbprint), revocation: .blob(revocation), binding: .text(binding),
+            thumbprint: .blob(thumbprint), agreementKey: .blob(agreementKey), revocation: .blob(revocation),
+            binding: .text(binding),
             approval: .id(approval), operation: .id(operation), state: .word(state), user: .id(user))
     }
 }

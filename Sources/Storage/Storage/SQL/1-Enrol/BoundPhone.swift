@@ -11,7 +11,7 @@ enum BoundPhone {
     /// columns one after the other, so `approval` is set before `state`, whose old value it needs.
     static let update = """
         UPDATE device SET name = :name, platform = :platform, environment = :environment, push_token = :pushToken,
-        push_token_at = :now, revocation = :revocation, binding = :binding,
+        push_token_at = :now, agreement_key = :agreementKey, revocation = :revocation, binding = :binding,
         approval = CASE state WHEN 'active' THEN NULL ELSE :approval END,
         state = CASE state WHEN 'active' THEN state ELSE :state END, stopped_by = NULL, operation = :operation
         WHERE id = :device
@@ -21,9 +21,9 @@ enum BoundPhone {
     static let insert = """
         INSERT INTO device
         (id, name, platform, environment, push_token, push_token_at, public_key, thumbprint,
-        revocation, binding, approval, created_at, operation, state, user_id, failures)
+        agreement_key, revocation, binding, approval, created_at, operation, state, user_id, failures)
         SELECT :device, :name, :platform, :environment, :pushToken, :now, :publicKey, :thumbprint,
-        :revocation, :binding, :approval, :now, :operation, :state,
+        :agreementKey, :revocation, :binding, :approval, :now, :operation, :state,
         """
 
     /// The beginning of a count of the user's other phones `o`. More conditions and a closing

@@ -87,7 +87,8 @@ extension Phones {
 
     private static let ownColumns = """
         d.id AS device_id, d.name AS device_name, d.platform AS device_platform, d.state AS device_state,
-        d.public_key AS device_public_key, d.binding AS device_binding, d.created_at AS device_created_at,
+        d.public_key AS device_public_key, d.agreement_key AS device_agreement_key,
+        d.binding AS device_binding, d.created_at AS device_created_at,
         d.last_seen_at AS device_last_seen_at, d.push_token AS device_push_token,
         d.stopped_by AS device_stopped_by, d.login_successes AS device_login_successes,
         d.login_failures AS device_login_failures, d.failures AS device_failures,
@@ -99,7 +100,8 @@ extension Phones {
             id: try row.id("device_id"), name: try row.optionalText("device_name"),
             platform: try row.word("device_platform"), state: try row.word("device_state"),
             pushToken: try row.pushToken("device_push_token"), publicKey: try row.optionalBlob("device_public_key"),
-            binding: try row.optionalText("device_binding"), createdAt: try row.timestamp("device_created_at"),
+            agreementKey: try row.optionalBlob("device_agreement_key"), binding: try row.optionalText("device_binding"),
+            createdAt: try row.timestamp("device_created_at"),
             lastSeenAt: try row.optionalTimestamp("device_last_seen_at"), report: try DeviceReports.read(row),
             stoppedBy: try row.optionalWord("device_stopped_by"),
             counts: DeviceCounts(

@@ -192,6 +192,7 @@ extension Recoveries {
             auditUnbound(now: time, user: person, device: phone, operation: change),
             unbindOthers(user: person, device: phone, operation: change),
             CertificateRows.revokeOfOthers(now: time, user: person, device: phone, operation: change),
+            PhoneCodeRows.droppedOfOthers(than: device, of: user, as: operation),
             dropPushesToOthers(user: person, device: phone, operation: change),
             DeviceReports.droppedOfOthers(than: device, of: user, as: operation),
         ] + Phones.approvalsEnded(of: user, but: device, at: now, as: operation)

@@ -87,7 +87,8 @@ extension Row {
             device: try device.map { id throws(StoreFailure) in
                 WebhookDevice(
                     id: id, name: try optionalText("device_name"), platform: try word("platform"),
-                    publicKey: try optionalBlob("public_key"), binding: try optionalText("binding"))
+                    publicKey: try optionalBlob("public_key"),
+                    agreementKey: try optionalBlob("agreement_key"), binding: try optionalText("binding"))
             },
             createdAt: try timestamp("created_at"), expiresAt: try timestamp("expires_at"),
             failures: Int(try integer("attempts")), place: Int(try integer("ordinal")))
@@ -98,7 +99,7 @@ private let readLeased = Statement(
     """
     SELECT o.id, o.event, o.website_id, w.name AS website_name, w.webhook_url, ep.secrets, ep.previous_until, o.user_id,
     u.token, o.created_at, o.expires_at, o.attempts, o.ordinal, d.id AS device_id, d.name AS device_name, d.platform,
-    d.public_key, d.binding, \(Challenges.columns)
+    d.public_key, d.agreement_key, d.binding, \(Challenges.columns)
     FROM outbox o JOIN website w ON w.id = o.website_id JOIN webhook_endpoint ep ON ep.website_id = w.id
     JOIN user u ON u.id = o.user_id
     LEFT JOIN challenge c ON c.id = o.challenge_id LEFT JOIN device d ON d.id = o.device_id
