@@ -97,6 +97,17 @@ public final class CertificateAuthority: Sendable {
         return try issue(request)
     }
 
+    /// Issues a certificate for a key that signs documents. TLS does not accept it.
+    public func issueSigner(
+        uri: String, key: P256PublicKey, days: Int, at now: Timestamp
+    ) throws(CryptoFailure) -> Certificate {
+        var request = CertificateRequest(
+            key: key, commonName: uri, names: [.uri(uri)], usages: [.documentSigning], notBefore: now - Self.leeway,
+            notAfter: now + .days(days))
+        request.revocationListURL = revocationListURL
+        return try issue(request)
+    }
+
     /// Issues a certificate for a client, with a new key.
     public func issueClient(uri: String, days: Int, at now: Timestamp) throws(CryptoFailure) -> IssuedCertificate {
         let key = try P256PrivateKey.generate(randomness)

@@ -25,6 +25,8 @@ public struct CertificateRequest: Sendable {
     public enum Usage: Sendable {
         case clientAuth
         case serverAuth
+        /// Signatures over documents for people (RFC 9336).
+        case documentSigning
     }
 
     public var key: P256PublicKey
@@ -81,6 +83,7 @@ extension CertificateRequest {
                 switch usage {
                 case .serverAuth: X509Identifier.serverAuth
                 case .clientAuth: X509Identifier.clientAuth
+                case .documentSigning: X509Identifier.documentSigning
                 }
             }
             add(X509Identifier.extendedKeyUsage, DER.sequence(identifiers))
@@ -123,6 +126,7 @@ enum X509Identifier {
     static let authorityKeyID = DER.identifier([0x55, 0x1d, 0x23])
     static let extendedKeyUsage = DER.identifier([0x55, 0x1d, 0x25])
     static let serverAuth = DER.identifier([0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01])
+    static let documentSigning = DER.identifier([0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x24])
     static let clientAuth = DER.identifier([0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x02])
 
     /// The key identifier of RFC 7093 §2, method 1.

@@ -40,6 +40,8 @@ public struct Enrolment: Sendable {
     public let agreementKey: P256PrivateKey?
     /// The secret of the codes that this phone shows; nil until it was fetched.
     public var codes: PhoneCodes?
+    /// The keys with tagged certificates, which sign documents.
+    public var documentKeys: [DocumentKey] = []
     /// The device token of the push service; nil if the phone polls the relay.
     public var pushToken: String?
     public var name: String?
@@ -125,6 +127,11 @@ extension Enrolment {
         ]
         if let agreementKey { object.set("agreement_key", text(try agreementKey.pem().reveal())) }
         if let codes { object.set("codes", .object(codes.json)) }
+        if !documentKeys.isEmpty {
+            var keys: [JSONValue] = []
+            for key in documentKeys { keys.append(.object(try key.json())) }
+            object.set("document_keys", .array(keys))
+        }
         if let pushToken { object.set("dev_token", .string(pushToken)) }
         if let name { object.set("name", .string(name)) }
         if let platformAttests { object.set("simulated", .object(try platformAttests.json())) }
@@ -189,6 +196,9 @@ extension Enrolment {
             key = try P256PrivateKey(pem: Secret(utf8: object["key"]?.string ?? ""))
             agreementKey = try object["agreement_key"]?.string.map { pem throws(CryptoFailure) in
                 try P256PrivateKey(pem: Secret(utf8: pem))
+            }
+            for stored in object["document_keys"]?.array ?? [] {
+                documentKeys.append(try DocumentKey(stored.object ?? [:]))
             }
             if let device = object["device"]?.string {
                 let certificate = try Certificate(pem: Array((object["certificate"]?.string ?? "").utf8))

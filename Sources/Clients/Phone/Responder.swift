@@ -213,7 +213,10 @@ public final class Responder: Sendable {
         try answer.accepted()
         // Otherwise a phone whose clock is ahead would renew its certificate each time.
         changed.clockOffset = line.clock.offset
-        if renews { changed.state = .bound(device: device, certificate: try answer.certificate(for: enrolment.key)) }
+        if renews {
+            changed.state = .bound(device: device, certificate: try answer.certificate(for: enrolment.key))
+            changed.documentKeys = try await renewedDocumentKeys()
+        }
         return changed
     }
 

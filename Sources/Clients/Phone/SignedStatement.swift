@@ -136,7 +136,7 @@ public enum SignedStatement {
             ], enrolment.key)
     }
 
-    private static func sign(
+    static func sign(
         _ type: String, _ who: (name: String, value: JSONValue), _ claims: JSONObject, _ key: P256PrivateKey
     ) throws(CryptoFailure) -> String {
         try JWS.sign(

@@ -50,7 +50,8 @@ public final class API: Handler {
     let log: Log
     static let table = RouteTable(
         routes: Health.routes + Enrol.routes + Factors.routes + Addresses.routes + Devices.routes
-            + Reports.routes + PhonePINs.routes + PhoneCodes.routes + VerifyCode.routes + Ask.routes
+            + Reports.routes + PhonePINs.routes + PhoneCodes.routes + TaggedCertificates.routes
+            + VerifyCode.routes + Ask.routes
             + Decide.routes
             + LoginResults.routes
             + PendingList.routes + PushKeys.routes + Clock.routes + RevocationLists.routes + Notices.routes

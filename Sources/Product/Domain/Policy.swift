@@ -109,6 +109,8 @@ public struct Policy: Equatable, Sendable {
     /// The use of PINs by the phones that approve.
     public var pin: PINUse = .none
     public var enrolment: Ceremony = .open
+    /// The purposes for which phones get further certificates.
+    public var certificateTags: [CertificateTag] = []
     /// Whether phones get the secret of codes that they show themselves.
     public var phoneCodes: PhoneCodePolicy = .off
     /// The use of the place that phones report.

@@ -22,7 +22,8 @@ extension Policy {
     }
 
     public static let keys = [
-        "addresses", "answers", "attestation-android", "attestation-ios", "code-deadline", "code-retries", "devices",
+        "addresses", "answers", "attestation-android", "attestation-ios", "certificate-tags", "code-deadline",
+        "code-retries", "devices",
         "enrolment", "factors", "further-factors", "guesses", "lifetime", "login-limit", "min-app-android",
         "min-app-ios", "min-assurance", "min-os-android", "min-os-ios", "min-patch-level", "min-uv", "number",
         "number-below", "phone-codes", "phone-place", "phone-place-distance", "pin", "push-deadline", "push-detail",
@@ -45,6 +46,7 @@ extension Policy {
         case "answers": answers = try Self.word(key, text)
         case "attestation-android": attestation.android = try Self.word(key, text)
         case "attestation-ios": attestation.ios = try Self.word(key, text)
+        case "certificate-tags": certificateTags = try Self.tags(key, text)
         case "code-deadline": codeDeadline = try Self.seconds(key, text, Self.codeDeadlines)
         case "code-retries": codeRetries = try Self.word(key, text)
         case "devices": devices = try Self.number(key, text, Self.deviceSlots)
@@ -96,6 +98,7 @@ extension Policy {
         case "answers": answers.rawValue
         case "attestation-android": attestation.android.rawValue
         case "attestation-ios": attestation.ios.rawValue
+        case "certificate-tags": certificateTags.isEmpty ? "none" : certificateTags.map(\.text).joined(separator: ", ")
         case "code-deadline": codeDeadline.map { String($0) } ?? "none"
         case "code-retries": codeRetries.rawValue
         case "devices": String(devices)

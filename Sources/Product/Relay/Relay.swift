@@ -9,7 +9,7 @@ import World
 /// All the store ports that the five verbs and the periodic work of a relay need. Storage
 /// implements each port beside the SQL of its verb.
 public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStore & BindStore & DeviceStore
-    & CertificateStore & ReportStore & PhoneCodeStore & AskStore
+    & CertificateStore & ReportStore & PhoneCodeStore & TaggedCertificateStore & AskStore
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & VerifyCodeStore
     & FactorStore
     & AddressStore & AttestationStore & PINStore & PendingStore & NoticeStore & ChangeStore & RevocationStore
@@ -99,6 +99,8 @@ public final class Relay: Sendable {
     let reportBudget = ReportBudget()
     /// The budget of each phone for requests for the secret of its codes.
     let secretBudget = ReportBudget()
+    /// The budget of each phone for tagged certificates.
+    let certificateBudget = ReportBudget()
     let peers = PeerRelays()
     /// The throttle for wrong activation codes.
     let activationThrottle = SenderThrottle()

@@ -1,5 +1,6 @@
 import Daemon
 import JSON
+import Relay
 import Storage
 import World
 
@@ -24,5 +25,24 @@ extension DeviceCertificates.Certificate {
             object.set("on_hold", .bool(isOnHold))
         }
         return .object(object)
+    }
+}
+
+/// The further certificates of a phone, for `device show`.
+extension TaggedCertificate {
+    /// The table, after an empty line; empty if the phone has none.
+    static func text(_ certificates: [TaggedCertificate]) -> String {
+        guard !certificates.isEmpty else { return "" }
+        let rows = certificates.map {
+            [$0.tag, $0.isRaw ? "bare hashes" : "statements", $0.serial, $0.expiresAt.rfc3339]
+        }
+        return "\n\n\(Table(["TAG", "SIGNS", "SERIAL", "EXPIRES"], rows).text)"
+    }
+
+    var operatorJSON: JSONValue {
+        .object([
+            "tag": .string(tag), "raw": .bool(isRaw), "serial": .string(serial),
+            "created_at": .string(createdAt.rfc3339), "expires_at": .string(expiresAt.rfc3339),
+        ])
     }
 }

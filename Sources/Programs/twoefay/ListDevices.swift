@@ -36,10 +36,12 @@ extension Tool {
         var device = try store.device(invocation)
         try store.addReport(to: &device)
         let certificates = try store.read(DeviceCertificates.all(of: device.view.id))
+        let tagged = try store.read(TaggedCertificates.all(of: device.user)).filter { $0.device == device.view.id }
         let none = "It has no certificate of this installation's authority that has not expired."
         let table = Table(DeviceCertificates.Certificate.headings, certificates.map(\.row))
         var json = device.json(at: store.now).object ?? [:]
         json.set("certificates", .array(certificates.map(\.json)))
+        json.set("tagged_certificates", .array(tagged.map(\.operatorJSON)))
         let key = device.thumbprint.map { "its key has the thumbprint \($0)" } ?? "it has no key: its website keeps it"
         let notes = [device.pinText, device.reportText(at: store.now)].compactMap(\.self).map { "\n\n\($0)" }.joined()
         return Report(
@@ -48,7 +50,7 @@ extension Tool {
 
             \(Table(Accounts.Device.headings, [device.row(at: store.now)]).text)\(notes)\(device.attestationText)
 
-            \(certificates.isEmpty ? none : table.text)
+            \(certificates.isEmpty ? none : table.text)\(TaggedCertificate.text(tagged))
             """, json: .object(json))
     }
 }

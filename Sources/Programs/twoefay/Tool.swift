@@ -15,7 +15,7 @@ enum Tool {
         approveRecovery, cancelRecovery, removeFactor, listDevices, showDevice,
         suspendDevice, resumeDevice, renameDevice, revokeDevice, leaveNotice, listNotices, withdrawNotice, enrolPhone,
         listPhones, showPhone, watchPhone, approveOnce, denyOnce, reportFraud, changePhone, phoneStatus, phoneTime,
-        showPIN, setPIN, changePIN, resetPIN, phoneCode,
+        showPIN, setPIN, changePIN, resetPIN, phoneCode, certifyPhone, signDocument,
         phoneNotices, listRecoveries, stopRecovery, unbindPhone, revokePhone, importTokens, listDirectories,
         testDirectory, syncDirectory, testMail, testSMS,
         showTemplates, listOutbox, replayOutbox, dropOutbox, migrate,

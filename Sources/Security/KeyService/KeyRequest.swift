@@ -12,6 +12,8 @@ public enum KeyRequest: Sendable, Equatable {
     case unwrap
     /// Asks for a certificate for the key of a phone.
     case issue(device: DeviceID, key: P256PublicKey)
+    /// Asks for a certificate for another key of a phone, with a tag.
+    case issueTagged(device: DeviceID, tag: String, key: P256PublicKey)
     /// Asks for a revocation list with these certificates. The service adds everything else.
     case revocationList([RevokedCertificate])
 
@@ -35,12 +37,19 @@ public enum KeyRequest: Sendable, Equatable {
                 let key = try? P256PublicKey(x963: bytes)
             else { throw .malformed("an issue without the id or the key of a phone") }
             self = .issue(device: device, key: key)
+        case "issue-tagged" where members == ["verb", "device", "tag", "key"]:
+            guard let device = object["device"]?.string.flatMap({ DeviceID($0) }),
+                let tag = object["tag"]?.string, CertificateTag.isName(tag),
+                let bytes = object["key"]?.string.flatMap({ Base64URL.decode($0) }),
+                let key = try? P256PublicKey(x963: bytes)
+            else { throw .malformed("an issue-tagged without the id, the tag or the key of a phone") }
+            self = .issueTagged(device: device, tag: tag, key: key)
         case "crl" where members == ["verb", "revoked"]:
             guard let text = object["revoked"]?.string, let revoked = Self.revoked(text) else {
                 throw .malformed("a crl whose list of certificates cannot be read")
             }
             self = .revocationList(revoked)
-        case "unwrap", "issue", "crl": throw .malformed("members that \(verb) does not allow")
+        case "unwrap", "issue", "issue-tagged", "crl": throw .malformed("members that \(verb) does not allow")
         default: throw .malformed("an unknown verb")
         }
     }
@@ -51,6 +60,11 @@ public enum KeyRequest: Sendable, Equatable {
         case .unwrap: object = ["verb": "unwrap"]
         case .issue(let device, let key):
             object = ["verb": "issue", "device": .string(device.text), "key": .string(Base64URL.encode(key.x963))]
+        case .issueTagged(let device, let tag, let key):
+            object = [
+                "verb": "issue-tagged", "device": .string(device.text), "tag": .string(tag),
+                "key": .string(Base64URL.encode(key.x963)),
+            ]
         case .revocationList(let revoked):
             object = ["verb": "crl", "revoked": .string(Self.text(revoked))]
         }

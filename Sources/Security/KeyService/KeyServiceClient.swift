@@ -47,12 +47,16 @@ public struct KeyServiceClient: Sendable {
     }
 
     /// Gets a certificate for the key of a phone, in PEM.
+    ///
+    /// - Parameter tag: the tag of a further certificate; nil for the key that authenticates the
+    ///   phone.
     public func issue(
-        for key: P256PublicKey, of device: DeviceID, until deadline: Instant
+        for key: P256PublicKey, tag: String? = nil, of device: DeviceID, until deadline: Instant
     ) throws(KeyServiceFailure) -> String {
         let connection = try connect(until: time.instant(), deadline: deadline)
         defer { connection.close() }
-        try connection.send(.issue(device: device, key: key))
+        try connection.send(
+            tag.map { .issueTagged(device: device, tag: $0, key: key) } ?? .issue(device: device, key: key))
         guard let pem = try KeyReply.object(try connection.receive())["certificate"]?.string,
             let issued = try? Certificate(pem: Array(pem.utf8)), issued.spkiThumbprint == key.spkiThumbprint
         else { throw .malformed("the answer of the key service has no certificate for this key") }

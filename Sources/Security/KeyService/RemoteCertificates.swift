@@ -31,6 +31,15 @@ public final class RemoteCertificates: PhoneCertificates {
         }
     }
 
+    /// Gets a tagged certificate. The service takes the time from its own clock, not from `now`.
+    public func certificate(
+        for key: P256PublicKey, tag: String, of device: DeviceID, at now: Timestamp
+    ) async throws(CertificateFailure) -> String {
+        try await ask { client, deadline throws(KeyServiceFailure) in
+            try client.issue(for: key, tag: tag, of: device, until: deadline)
+        }
+    }
+
     /// Gets the revocation list. The service takes the time from its own clock, not from `now`.
     public func revocationList(
         _ revoked: [RevokedCertificate], at now: Timestamp

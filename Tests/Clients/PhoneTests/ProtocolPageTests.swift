@@ -125,6 +125,30 @@ struct ProtocolPageTests {
         #expect(try unsigned(statement) == signed("secret"))
     }
 
+    @Test func protocolPageDocumentsAreCorrect() throws {
+        let device = try #require(try members("certificate header")["kid"]?.string)
+        let proof = try SignedStatement.certificate(
+            "request", tag: "sign", of: try enrolment().enrolment, device: device, at: try issuedAt("certificate"))
+        #expect(try unsigned(proof) == signed("certificate"))
+
+        // The private key of Bob in RFC 7518, appendix C.
+        let scalar = try #require(Base64URL.decode("VEmDZpDXXK8p8N0Cndsxs924q6nS1RXFASRl6BfUqdw"))
+        let key = try P256PrivateKey(scalar: Secret(scalar))
+        let certificate = try CertificateAuthority.create(
+            commonName: "phones", days: 1, at: Timestamp(milliseconds: 0)
+        ).issueSigner(uri: "twoefay:signer:d:sign", key: key.publicKey, days: 1, at: Timestamp(milliseconds: 0))
+        let signature = try enrolment().enrolment.sign(
+            SHA256.hash(Array("The contract.\n".utf8)), label: "Contract 7",
+            with: DocumentKey(tag: "sign", isRaw: false, key: key, certificate: certificate), device: device,
+            at: try issuedAt("document"))
+        guard case .statement(let statement) = signature else { return #expect(Bool(false), "no statement") }
+        #expect(try unsigned(statement) == unsigned(example("document jws")))
+        #expect(try JWS.parse(example("document jws")).verify(key.publicKey))
+        for (part, name) in zip(try example("document jws").split(separator: "."), ["header", "claims"]) {
+            #expect(Base64URL.decode(part) == Array(try example("document \(name)").utf8), "\(name)")
+        }
+    }
+
     @Test func protocolPageTimeIsCorrect() throws {
         _ = try signed("time")
         let header = try members("time header")

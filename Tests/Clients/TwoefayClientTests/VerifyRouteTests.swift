@@ -30,6 +30,37 @@ import World
         #expect(carrier.calls.allSatisfy { $0.fields["idempotency-key"] != nil })
     }
 
+    @Test func signatureRouteIsCalled() async throws {
+        let certificate: JSONObject = [
+            "tag": "sign", "raw": false, "serial": "4f", "certificate": "PEM",
+            "created_at": "2026-11-21T08:22:34.123Z", "expires_at": "2027-02-19T08:22:34.123Z",
+        ]
+        let carrier = ScriptedTransport(
+            .reply(
+                200,
+                [
+                    "valid": true, "label": "Contract 7", "signed_at": "2026-11-21T08:22:34.000Z", "username": "ada",
+                    "certificate": .object(certificate),
+                ]),
+            .reply(
+                200,
+                ["valid": false, "fault": "digest", "username": "ada", "certificate": .object(certificate)]))
+        let client = carrier.client()
+        let hash = [UInt8](repeating: 1, count: 32)
+        let valid = try await client.verifySignature(of: hash, by: "d1", tag: "sign", .statement("a.b.c"))
+        #expect(valid.isValid && valid.label == "Contract 7" && valid.username == "ada")
+        #expect(valid.signedAt == Timestamp(rfc3339: "2026-11-21T08:22:34.000Z"))
+        #expect(valid.certificate.serial == "4f" && !valid.certificate.isRaw)
+        let wrong = try await client.verifySignature(of: hash, by: "d1", tag: "sign", .raw([1, 2, 3]))
+        #expect(!wrong.isValid && wrong.fault == "digest" && wrong.label == nil)
+        let same = #"{"device":"d1","tag":"sign","hash":"AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE""#
+        #expect(
+            lines(carrier) == [
+                #"POST /verify-signature \#(same),"statement":"a.b.c"}"#,
+                #"POST /verify-signature \#(same),"signature":"AQID"}"#,
+            ])
+    }
+
     @Test func expiryIsSent() async throws {
         let user: JSONObject = [
             "email": .null, "phone": .null, "display_name": .null, "language": .null, "waiting": [],

@@ -171,6 +171,12 @@ import World
             try authority.phoneCertificate(for: key, of: device, at: now)
         }
 
+        func certificate(
+            for key: P256PublicKey, tag: String, of device: DeviceID, at now: Timestamp
+        ) async throws(CertificateFailure) -> String {
+            try authority.signerCertificate(for: key, tag: tag, of: device, at: now)
+        }
+
         func revocationList(
             _ revoked: [RevokedCertificate], at now: Timestamp
         ) async throws(CertificateFailure) -> [UInt8] {

@@ -45,6 +45,8 @@ import World
         let device = try #require(ServedKeys.device())
         let issue = KeyRequest.issue(device: device, key: try P256PrivateKey.generate().publicKey)
         #expect(try KeyRequest(message: issue.message) == issue)
+        let tagged = KeyRequest.issueTagged(device: device, tag: "sign", key: try P256PrivateKey.generate().publicKey)
+        #expect(try KeyRequest(message: tagged.message) == tagged)
         let revoked = (0..<3).map { number in
             RevokedCertificate(
                 serial: String(repeating: "0\(number)", count: 20), at: Timestamp(seconds: Int64(number)),
@@ -74,6 +76,7 @@ import World
             #"{"verb":"unwrap","device":"0"}"#, #"{"verb":"issue"}"#, #"{"verb":"issue","device":"0","key":""}"#,
             #"{"verb":"issue","device":"00000000000000000000000000000000","key":"AAAA"}"#,
             #"{"verb":"issue","device":"00000000000000000000000000000000","key":7}"#,
+            #"{"verb":"issue-tagged","device":"00000000000000000000000000000000","key":"AAAA","tag":"sign"}"#,
             #"{"verb":"crl"}"#, #"{"verb":"crl","revoked":["01:1"]}"#, #"{"verb":"crl","revoked":"01"}"#,
             #"{"verb":"crl","revoked":"01:1,"}"#, #"{"verb":"crl","revoked":",01:1"}"#,
             #"{"verb":"crl","revoked":"01:1:1"}"#, #"{"verb":"crl","revoked":":1"}"#,

@@ -110,6 +110,8 @@ public struct Device: Sendable, Equatable {
     public let pin: String?
     /// The last report of the phone about itself; nil if it has reported nothing.
     public let report: DeviceReport?
+    /// The further certificates of the phone, whose keys sign documents.
+    public let certificates: [TaggedCertificate]
     /// The entry of `devices[]`, or the `data` of a webhook, as the relay sent it.
     public let json: JSONObject
 
@@ -130,6 +132,11 @@ public struct Device: Sendable, Equatable {
         wrongNumbers = json["wrong_numbers"]?.integer ?? 0
         pin = json["pin"]?.string
         report = try json["report"]?.object.map { report throws(CallFault) in try DeviceReport(report) }
+        var certificates: [TaggedCertificate] = []
+        for certificate in json["certificates"]?.array ?? [] {
+            certificates.append(try TaggedCertificate(certificate.object ?? [:]))
+        }
+        self.certificates = certificates
     }
 }
 

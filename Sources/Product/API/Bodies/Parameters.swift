@@ -61,6 +61,22 @@ enum Parameters {
         "puk_signature", limit: 86, "The signature of the PUK's key over the same bytes, in base64url")
     static let secretRequest = Field.opaque(
         "request", limit: 8192, "A twoefay-secret+jwt, signed by the phone's key")
+    static let tag = Field.text("tag", limit: CertificateTag.nameLimit, "A tag of the policy certificate-tags") {
+        text in
+        CertificateTag.isName(text)
+            ? nil
+            : LocalizedText(
+                "must have lower-case letters, digits and dashes, and begin with a letter",
+                de: "muss aus Kleinbuchstaben, Ziffern und Bindestrichen bestehen und mit einem Buchstaben beginnen")
+    }
+    static let certificateProof = Field.opaque(
+        "proof", limit: 8192, "A twoefay-certificate+jwt about tag and csr, signed by the phone's enrolment key")
+    static let signer = Field.opaque("device", limit: 128, "The id of the phone that has signed")
+    static let hash = Field.opaque("hash", limit: 64, "The SHA-256 of the document, in base64url")
+    static let statement = Field.opaque(
+        "statement", limit: SignedDocument.maxBytes, "A twoefay-document+jwt about the document")
+    static let signature = Field.opaque(
+        "signature", limit: 128, "For a tag that is marked raw: an ECDSA signature over the hash, in DER and base64")
     static let revocationCode = Field.opaque(
         "revocation_code", limit: 20, "The code from /verify: 20 letters, digits, - and _")
 

@@ -47,7 +47,9 @@ enum Devices {
         let view = try await call.relay.change(
             device, ofUser: username, name: call[P.deviceName], state: call[P.deviceSwitch], by: website)
         let attestation = try await call.relay.attestation(of: device, at: website)
-        return .answer(APIResponse(200, try view.json(call, attestation)))
+        let user = try await call.relay.user(named: username, of: website)
+        let certificates = try await call.relay.taggedCertificates(of: user.id, at: website)[device] ?? []
+        return .answer(APIResponse(200, try view.json(call, attestation, certificates)))
     }
 
     @Sendable static func unbind(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {

@@ -91,8 +91,11 @@ enum Enrol {
         let factors = try await call.relay.codeFactors(of: user)
         let codes = factors.map { JSONValue.object($0.json(of: user)) }
         let attestations = try await call.relay.attestations(of: user.id, at: website)
+        let certificates = try await call.relay.taggedCertificates(of: user.id, at: website)
         var views: [JSONValue] = []
-        for device in devices { views.append(.object(try device.json(call, attestations[device.id]))) }
+        for device in devices {
+            views.append(.object(try device.json(call, attestations[device.id], certificates[device.id] ?? [])))
+        }
         var body: JSONObject = [
             "token": .string(user.token.text), "email": .text(user.email), "phone": .text(user.phone),
             "state": .word(user.state),

@@ -50,8 +50,12 @@ extension UserRow {
 extension DeviceView {
     /// The JSON of a phone. A phone that its website bound in the original form has no key.
     ///
-    /// - Parameter attestation: nil if none was recorded, or if attestations do not count.
-    func json(_ call: VerbCall, _ attestation: AttestationRow?) throws(Refusal) -> JSONObject {
+    /// - Parameters:
+    ///   - attestation: nil if none was recorded, or if attestations do not count.
+    ///   - certificates: the tagged certificates of the phone.
+    func json(
+        _ call: VerbCall, _ attestation: AttestationRow?, _ certificates: [TaggedCertificate]
+    ) throws(Refusal) -> JSONObject {
         var jwk = JSONValue.null
         var thumbprint: String?
         if let publicKey {
@@ -74,6 +78,7 @@ extension DeviceView {
         }
         if let binding { object.set("binding", .string(binding)) }
         if let attestation { object.set("attestation", .object(attestation.json)) }
+        if !certificates.isEmpty { object.set("certificates", .array(certificates.map { .object($0.json) })) }
         object.set("created_at", .timestamp(createdAt))
         object.set("last_seen_at", .timestamp(lastSeenAt))
         object.set("login_successes", .integer(counts.successes))

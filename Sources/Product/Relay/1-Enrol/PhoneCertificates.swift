@@ -12,6 +12,12 @@ public protocol PhoneCertificates: Sendable {
         for key: P256PublicKey, of device: DeviceID, at now: Timestamp
     ) async throws(CertificateFailure) -> String
 
+    /// Issues a certificate for another key of a phone, whose purpose the tag names. It does not
+    /// authenticate the phone. Returns it in PEM.
+    func certificate(
+        for key: P256PublicKey, tag: String, of device: DeviceID, at now: Timestamp
+    ) async throws(CertificateFailure) -> String
+
     /// Makes the revocation list of the authority, in DER, valid for `RevocationList.life`.
     func revocationList(
         _ revoked: [RevokedCertificate], at now: Timestamp
@@ -31,6 +37,25 @@ extension CertificateAuthority: PhoneCertificates {
         for key: P256PublicKey, of device: DeviceID, at now: Timestamp
     ) async throws(CertificateFailure) -> String {
         try phoneCertificate(for: key, of: device, at: now)
+    }
+
+    public func certificate(
+        for key: P256PublicKey, tag: String, of device: DeviceID, at now: Timestamp
+    ) async throws(CertificateFailure) -> String {
+        try signerCertificate(for: key, tag: tag, of: device, at: now)
+    }
+
+    /// Issues a tagged certificate at once, because this process has the key.
+    public func signerCertificate(
+        for key: P256PublicKey, tag: String, of device: DeviceID, at now: Timestamp
+    ) throws(CertificateFailure) -> String {
+        do throws(CryptoFailure) {
+            let certificate = try issueSigner(
+                uri: "\(Relay.signerURI)\(device.text):\(tag)", key: key, days: Relay.certificateDays, at: now)
+            return String(decoding: try certificate.pem(), as: UTF8.self)
+        } catch {
+            throw .failed(error.description)
+        }
     }
 
     public func revocationList(

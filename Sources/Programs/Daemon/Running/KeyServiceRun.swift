@@ -30,13 +30,12 @@ final class KeyHolder: Sendable {
             log.notice("keys.unwrapped", [.process: Int(process), .count: materials.data.sealing.count])
             return .keys(materials.data)
         case .issue(let device, let key):
-            do throws(CertificateFailure) {
-                let certificate = try materials.phones.phoneCertificate(for: key, of: device, at: SystemTime().now())
-                log.info("keys.issued", [.device: device.text, .process: Int(process)])
-                return .certificate(certificate)
-            } catch {
-                log.error("keys.issue", [.device: device.text, .error: "\(error)"])
-                return .refused("the certificate cannot be issued")
+            return issue(to: device, process, log) { () throws(CertificateFailure) in
+                try materials.phones.phoneCertificate(for: key, of: device, at: SystemTime().now())
+            }
+        case .issueTagged(let device, let tag, let key):
+            return issue(to: device, process, log) { () throws(CertificateFailure) in
+                try materials.phones.signerCertificate(for: key, tag: tag, of: device, at: SystemTime().now())
             }
         case .revocationList(let revoked):
             do throws(CertificateFailure) {
@@ -47,6 +46,19 @@ final class KeyHolder: Sendable {
                 log.error("keys.crl", [.process: Int(process), .error: "\(error)"])
                 return .refused("the revocation list cannot be made")
             }
+        }
+    }
+
+    private func issue(
+        to device: DeviceID, _ process: pid_t, _ log: Log, _ make: () throws(CertificateFailure) -> String
+    ) -> KeyReply {
+        do throws(CertificateFailure) {
+            let certificate = try make()
+            log.info("keys.issued", [.device: device.text, .process: Int(process)])
+            return .certificate(certificate)
+        } catch {
+            log.error("keys.issue", [.device: device.text, .error: "\(error)"])
+            return .refused("the certificate cannot be issued")
         }
     }
 

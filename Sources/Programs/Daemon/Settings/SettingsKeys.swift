@@ -252,6 +252,9 @@ public enum SettingsKeys {
         "attestation-ios":
             "The same for phones with iOS. Phones that prove neither platform, such as browsers, are under the stricter "
             + "of the two.",
+        "certificate-tags":
+            "The purposes (tags) for which phones get further certificates to sign documents, such as sign, or none. The "
+            + "key of a tag with :raw, such as legacy:raw, signs bare hashes.",
         "code-deadline":
             "Seconds that a code factor may go unanswered before the next factor begins, 10 to 600; with none, the "
             + "next factor never begins by itself.",

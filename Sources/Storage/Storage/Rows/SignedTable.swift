@@ -56,7 +56,7 @@ public struct SignedTable: Sendable {
 extension SignedTable {
     public static let all = [
         website, websiteKey, user, activation, device, attestation, factor, sentCode, recoveryCode, challenge, outbox,
-        idempotency, notice, recovery, deviceReport,
+        idempotency, notice, recovery, deviceReport, taggedCertificate,
     ]
 
     static let website = SignedTable(
@@ -106,6 +106,11 @@ extension SignedTable {
             "os", "os_version", "patch_level", "app_version", "model", "battery", "screen_lock", "rooted",
             "reported_at", "received_at",
         ])
+
+    /// The table is signed because a website relies on what the keys have signed.
+    static let taggedCertificate = SignedTable(
+        "tagged_certificate", key: ["device_id", "tag"],
+        granting: ["user_id", "is_raw", "serial", "thumbprint", "certificate", "created_at", "expires_at"])
 
     static let factor = SignedTable(
         "factor", key: ["id"],

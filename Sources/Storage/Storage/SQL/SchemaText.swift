@@ -177,6 +177,25 @@ enum SchemaText {
         CREATE INDEX IF NOT EXISTS certificate_expiry ON certificate (expires_at);
         CREATE INDEX IF NOT EXISTS certificate_revoked ON certificate (revoked_at);
 
+        -- The further certificates of phones, one for each tag of the website's policy. Their keys sign documents. The serial
+        -- numbers are in `certificate`, too.
+        CREATE TABLE IF NOT EXISTS tagged_certificate (
+            device_id binary(16) NOT NULL,
+            tag varchar(32) NOT NULL,
+            user_id binary(16) NOT NULL,
+            is_raw int NOT NULL,                    -- 1: the tag was marked raw, so the key signs bare hashes
+            serial varchar(40) NOT NULL,            -- hexadecimal
+            thumbprint binary(32) NOT NULL,         -- SHA-256 of the SubjectPublicKeyInfo
+            certificate text NOT NULL,              -- PEM
+            created_at datetime(3) NOT NULL,
+            expires_at datetime(3) NOT NULL,
+            mac binary(36),                         -- by the relay that wrote the row (see threat-model.md)
+            PRIMARY KEY (device_id, tag),
+            UNIQUE (thumbprint)                     -- a key has one purpose
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        CREATE INDEX IF NOT EXISTS tagged_certificate_user ON tagged_certificate (user_id);
+
         -- The last report of each phone about itself. Only the phone's software says so: a report is a hint and no proof. A column
         -- is null if the phone does not report it. The table is apart from `device`, so that reports and logins do not conflict.
         CREATE TABLE IF NOT EXISTS device_report (

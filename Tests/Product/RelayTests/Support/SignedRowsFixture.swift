@@ -62,6 +62,11 @@ struct SignedRowsFixture {
             Column("battery", "99"), Column("screen_lock", "1"), Column("rooted", "0"),
             Column("reported_at", moment), Column("received_at", moment),
         ],
+        "tagged_certificate": [
+            Column("device_id", id), Column("tag", "'other'"), Column("user_id", id), Column("is_raw", "1"),
+            Column("serial", "'00'"), Column("thumbprint", digest), Column("certificate", "'other'"),
+            Column("created_at", moment), Column("expires_at", moment),
+        ],
         "factor": [
             Column("id", id), Column("user_id", id), Column("kind", "'hotp'"), Column("secret", "x'00'"),
             Column("sealed_by", "'2'"), Column("algorithm", "'sha512'"), Column("digits", "1"),
@@ -121,6 +126,7 @@ struct SignedRowsFixture {
         ],
         "attestation": ["mac"],
         "device_report": ["mac"],
+        "tagged_certificate": ["mac"],
         "factor": ["state", "failures", "failed_at", "last_code_at", "created_at", "operation", "mac"],
         "sent_code": ["sent_at", "mac"],
         "recovery_code": ["used_at", "mac"],
@@ -157,6 +163,12 @@ struct SignedRowsFixture {
             """
             INSERT INTO device_report (device_id, screen_lock, rooted, reported_at, received_at)
             SELECT id, 0, 1, '\(now)', '\(now)' FROM device
+            """)
+        try rig.execute(
+            """
+            INSERT INTO tagged_certificate
+            (device_id, tag, user_id, is_raw, serial, thumbprint, certificate, created_at, expires_at)
+            SELECT id, 'sign', user_id, 0, '4f', \(Self.digest.dropLast(3))88', 'certificate', '\(now)', '\(now)' FROM device
             """)
         try rig.execute("DELETE FROM factor WHERE kind <> 'sms'")
         try rig.execute(

@@ -46,6 +46,10 @@ final class ServedKeys: Sendable {
                         ?? (try? authority.phoneCertificate(for: key, of: device, at: time.now())).map {
                             .certificate($0)
                         } ?? .refused("not now")
+                case .issueTagged(let device, let tag, let key):
+                    (try? authority.signerCertificate(for: key, tag: tag, of: device, at: time.now())).map {
+                        .certificate($0)
+                    } ?? .refused("not now")
                 case .revocationList(let revoked):
                     (try? authority.phoneRevocationList(revoked, at: time.now())).map { .revocationList($0) }
                         ?? .refused("not now")

@@ -1,3 +1,4 @@
+import Crypto
 import Domain
 import Relay
 import World
@@ -25,7 +26,7 @@ extension Sample {
         _ = try await store.devicesOneByOne(of: phone.user, at: now)
     }
 
-    /// Delivers the secret of a phone's codes.
+    /// Delivers the secret of a phone's codes, and records a tagged certificate.
     static func runPhoneCodes(on store: Store, _ operation: () -> Domain.Operation) async throws {
         let phone = PhoneCredential(
             id: id(17), user: id(17), key: key(17), publicKey: [],
@@ -39,5 +40,11 @@ extension Sample {
                 phone: phone, agreement: [4], askedAt: now, factor: factor, repeatableSince: since, at: now)
             _ = try await store.deliver(delivery, as: operation())
         }
+        let certificate = TaggedCertificate(
+            device: id(17), tag: "sign", isRaw: false, serial: "4f", pem: "PEM", createdAt: now, expiresAt: later)
+        let new = NewTaggedCertificate(certificate, of: phone, key: try P256PrivateKey.generate().publicKey)
+        _ = try await store.record(new, as: operation())
+        _ = try await store.taggedCertificates(of: id(17))
+        _ = try await store.signer(id(17), tag: "sign", of: website)
     }
 }

@@ -12,9 +12,9 @@ extension Store: CertificateStore {
                 markUser(operation: .id(operation), user: .id(certificate.user), device: device),
                 auditCertificate(
                     operation: .id(operation), now: now, device: device, user: .id(certificate.user)),
-                insertCertificate(
-                    serial: .text(certificate.serial), device: device, now: now,
-                    expiresAt: .timestamp(certificate.expiresAt), operation: .id(operation)),
+                CertificateRows.inserted(
+                    .text(certificate.serial), of: device, until: .timestamp(certificate.expiresAt), at: now,
+                    as: .id(operation)),
             ])
         return try await run(Query(change: change) { rows in rows.happened })
     }
@@ -57,14 +57,6 @@ private let auditCertificate = Statement(
     \(Audit.once)
     """)
 
-private let insertCertificate = Statement(
-    """
-    INSERT INTO certificate (serial, device_id, created_at, expires_at, revoked_at, is_on_hold)
-    SELECT :serial, a.device_id, :now, :expiresAt, NULL, 0 FROM audit a
-    WHERE a.operation = :operation AND a.device_id = :device
-    /*M! ON DUPLICATE KEY UPDATE serial = certificate.serial */ /*S! ON CONFLICT DO NOTHING */
-    """)
-
 private let findRevoked = Statement(
     """
     SELECT serial, revoked_at, is_on_hold FROM certificate
@@ -73,6 +65,21 @@ private let findRevoked = Statement(
 
 /// The changes of certificates that follow a change of their phone or its user.
 enum CertificateRows {
+    /// Records a certificate, after the audit row of its phone.
+    static func inserted(
+        _ serial: SQLValue, of device: SQLValue, until expiresAt: SQLValue, at now: SQLValue, as operation: SQLValue
+    ) -> BoundStatement {
+        insertCertificate(serial: serial, device: device, now: now, expiresAt: expiresAt, operation: operation)
+    }
+
+    private static let insertCertificate = Statement(
+        """
+        INSERT INTO certificate (serial, device_id, created_at, expires_at, revoked_at, is_on_hold)
+        SELECT :serial, a.device_id, :now, :expiresAt, NULL, 0 FROM audit a
+        WHERE a.operation = :operation AND a.device_id = :device
+        /*M! ON DUPLICATE KEY UPDATE serial = certificate.serial */ /*S! ON CONFLICT DO NOTHING */
+        """)
+
     /// The statements for a change of a phone, after its audit row.
     static func steps(_ change: DeviceChange, as operation: Operation) -> [BoundStatement] {
         switch change.state {
@@ -88,10 +95,14 @@ enum CertificateRows {
         }
     }
 
-    /// A certificate that is on hold keeps the time of the first change.
+    /// A certificate that is on hold keeps the time of the first change. One that was replaced, and
+    /// so is revoked for good, is never put on hold. MariaDB sets columns one after the other, so
+    /// `is_on_hold` is set before `revoked_at`, whose old value it needs.
     private static let revokeCertificates = Statement(
         """
-        UPDATE certificate SET revoked_at = coalesce(revoked_at, :now), is_on_hold = :isOnHold
+        UPDATE certificate SET
+        is_on_hold = CASE WHEN revoked_at IS NOT NULL AND is_on_hold = 0 THEN 0 ELSE :isOnHold END,
+        revoked_at = coalesce(revoked_at, :now)
         WHERE device_id = :device AND \(Guards.audited)
         """)
 

@@ -15,6 +15,9 @@ extension Phones {
         ]
         writes += CertificateRows.steps(change, as: operation)
         if change.state == .revoked { writes.append(DeviceReports.dropped(of: change.device, as: operation)) }
+        if change.state == .revoked, !change.isOfUnbound {
+            writes.append(TaggedCertificates.dropped(with: change.device, as: operation))
+        }
         if change.isUnbinding {
             writes += PhoneCodeRows.dropped(with: change.device, of: change.user, at: change.at, as: operation)
         }

@@ -73,7 +73,7 @@ private let endedWith = Statement(
 /// The statements that delete what belongs to the user. Rows that are found by another row precede
 /// it.
 private let belongings = [
-    forgetSecrets, forgetEntries, forgetNews, forgetSteps, forgetChallenges, forgetReports, forgetDevices,
+    forgetSecrets, forgetEntries, forgetNews, forgetSteps, forgetChallenges, forgetReports, forgetTagged, forgetDevices,
     forgetAttestations, forgetActivations, forgetSentCodes, forgetFactors, forgetRecoveryCodes, forgetNotices,
     forgetRecoveries,
 ]
@@ -109,6 +109,7 @@ private let forgetReports = Statement(
     /*S! WHERE device_id IN (SELECT id FROM device WHERE user_id = :user) */
     AND \(Guards.audited)
     """)
+private let forgetTagged = Statement("DELETE FROM tagged_certificate WHERE user_id = :user AND \(Guards.audited)")
 private let forgetDevices = Statement("DELETE FROM device WHERE user_id = :user AND \(Guards.audited)")
 private let forgetAttestations = Statement("DELETE FROM attestation WHERE user_id = :user AND \(Guards.audited)")
 private let forgetActivations = Statement("DELETE FROM activation WHERE user_id = :user AND \(Guards.audited)")

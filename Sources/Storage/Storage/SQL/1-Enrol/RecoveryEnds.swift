@@ -193,6 +193,7 @@ extension Recoveries {
             unbindOthers(user: person, device: phone, operation: change),
             CertificateRows.revokeOfOthers(now: time, user: person, device: phone, operation: change),
             PhoneCodeRows.droppedOfOthers(than: device, of: user, as: operation),
+            TaggedCertificates.droppedOfOthers(than: device, of: user, as: operation),
             dropPushesToOthers(user: person, device: phone, operation: change),
             DeviceReports.droppedOfOthers(than: device, of: user, as: operation),
         ] + Phones.approvalsEnded(of: user, but: device, at: now, as: operation)

@@ -1,0 +1,222 @@
+import Crypto
+import Domain
+import Log
+import World
+
+/// The store port for the further certificates of phones (verb Enrol).
+public protocol TaggedCertificateStore: Sendable {
+    /// Records a certificate, in the place of the earlier one of its phone and tag.
+    func record(_ certificate: NewTaggedCertificate, as operation: Operation)
+        async throws(StoreFailure) -> TaggedCertificateOutcome
+    /// Returns the tagged certificates of all phones of a user.
+    func taggedCertificates(of user: UserID) async throws(StoreFailure) -> [TaggedCertificate]
+    /// Returns the signer with a tagged certificate; nil if this website has no such active phone,
+    /// or the phone no such certificate.
+    func signer(_ device: DeviceID, tag: String, of website: WebsiteID) async throws(StoreFailure) -> DocumentSigner?
+}
+
+/// A further certificate of a phone, for a key that is not its enrolment key.
+public struct TaggedCertificate: Sendable, Equatable {
+    public let device: DeviceID
+    public let tag: String
+    /// Whether the tag was marked raw when the certificate was issued.
+    public let isRaw: Bool
+    /// The serial number in hexadecimal.
+    public let serial: String
+    /// The certificate in PEM.
+    public let pem: String
+    public let createdAt: Timestamp
+    public let expiresAt: Timestamp
+
+    public init(
+        device: DeviceID, tag: String, isRaw: Bool, serial: String, pem: String, createdAt: Timestamp,
+        expiresAt: Timestamp
+    ) {
+        self.device = device
+        self.tag = tag
+        self.isRaw = isRaw
+        self.serial = serial
+        self.pem = pem
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+    }
+}
+
+/// A tagged certificate to be recorded.
+public struct NewTaggedCertificate: Sendable {
+    public let certificate: TaggedCertificate
+    public let phone: PhoneCredential
+    public let key: P256PublicKey
+
+    public init(_ certificate: TaggedCertificate, of phone: PhoneCredential, key: P256PublicKey) {
+        self.certificate = certificate
+        self.phone = phone
+        self.key = key
+    }
+}
+
+public enum TaggedCertificateOutcome: Sendable, Equatable {
+    case done
+    /// The phone is no longer active.
+    case gone
+    /// The key has another use: it belongs to an enrolment, to another phone or to another tag.
+    case usedKey
+}
+
+/// A phone and its tagged certificate, to check what it has signed.
+public struct DocumentSigner: Sendable, Equatable {
+    public let username: String
+    public let certificate: TaggedCertificate
+    /// Whether the certificate is on the revocation list.
+    public let isRevoked: Bool
+    /// Whether the key of the certificate is the enrolment key of a phone.
+    public let isEnrolmentKey: Bool
+
+    public init(username: String, certificate: TaggedCertificate, isRevoked: Bool, isEnrolmentKey: Bool) {
+        self.username = username
+        self.certificate = certificate
+        self.isRevoked = isRevoked
+        self.isEnrolmentKey = isEnrolmentKey
+    }
+}
+
+/// A phone gets further certificates, each for a purpose (tag) that the website's policy names.
+/// Their keys sign documents; the enrolment key never does.
+///
+/// Invariants: a key has one purpose, so the key of a tagged certificate is neither the enrolment
+/// key of a phone nor the key of another tag. The certificate does not authenticate in TLS, because
+/// it lacks the usage for that. It ends with its phone: an unbound phone has none, and a suspended
+/// one signs nothing.
+///
+/// Tests: `APITests/TaggedCertificateTests.swift`.
+extension Relay {
+    /// The prefix of the URI in a tagged certificate; the phone's id, a colon and the tag follow.
+    public static let signerURI = "twoefay:signer:"
+
+    /// Issues a tagged certificate for the key of a certificate request.
+    ///
+    /// - Parameters:
+    ///   - request: the certificate request (PKCS #10), in PEM.
+    ///   - proof: a `twoefay-certificate+jwt` about the tag and the request.
+    public func certify(
+        tag name: String, request: String, proof: String, by phone: PhoneCredential
+    ) async throws(Refusal) -> TaggedCertificate {
+        if let wait = certificateBudget.wait(phone.id, at: time.instant()) {
+            metrics.reached(.report)
+            throw .limited(retryAfter: wait)
+        }
+        let website = try website(phone.website)
+        guard let tag = website.policy.certificateTag(name) else { throw Self.unknownTag }
+        guard let key = try? P256PublicKey(x963: phone.publicKey) else {
+            log.error("device.key", [.device: phone.id.text])
+            throw .broken
+        }
+        guard let signed = try Self.signingRequest(request) else { throw .broken }
+        let now = time.now()
+        do throws(CertificateProof.Fault) {
+            try CertificateProof.check(
+                proof, of: phone.id, key: key,
+                audience: SignedDecision.audience(origin: settings.origin, website: website.name), tag: tag.name,
+                request: request, at: now)
+        } catch {
+            throw .invalid([FieldFault("proof", error.code, error.message)])
+        }
+        guard signed.key != key else { throw Self.usedKey }
+        let pem = try await issue(tag.name, signed, to: phone, at: now)
+        guard let issued = try? Certificate(pem: Array(pem.utf8)) else {
+            log.error("device.certificate", [.device: phone.id.text, .error: "the authority made no certificate"])
+            throw .broken
+        }
+        let certificate = TaggedCertificate(
+            device: phone.id, tag: tag.name, isRaw: tag.isRaw, serial: issued.serial, pem: pem, createdAt: now,
+            expiresAt: issued.notAfter)
+        try await record(NewTaggedCertificate(certificate, of: phone, key: signed.key), website)
+        return certificate
+    }
+
+    /// Asks the authority. A fault of the authority changes nothing, so the phone asks again.
+    private func issue(
+        _ tag: String, _ request: SigningRequest, to phone: PhoneCredential, at now: Timestamp
+    ) async throws(Refusal) -> String {
+        do throws(CertificateFailure) {
+            return try await phones.certificate(for: request.key, tag: tag, of: phone.id, at: now)
+        } catch {
+            switch error {
+            case .unavailable(let reason):
+                log.warning("device.certificate", [.device: phone.id.text, .reason: reason])
+                throw .unavailable
+            case .failed(let reason):
+                log.error("device.certificate", [.device: phone.id.text, .error: reason])
+                throw .broken
+            }
+        }
+    }
+
+    /// Records the certificate before its phone gets it, so that the revocation list can name it.
+    private func record(_ new: NewTaggedCertificate, _ website: Website) async throws(Refusal) {
+        let outcome = try await withStore("tag") { () async throws(StoreFailure) in
+            try await store.record(new, as: operations.new())
+        }
+        switch outcome {
+        case .done:
+            log.info(
+                "device.certified",
+                [
+                    .website: website.name, .user: new.phone.user.text, .device: new.phone.id.text,
+                    .outcome: new.certificate.tag,
+                ])
+        case .gone: throw .unauthenticated
+        case .usedKey: throw Self.usedKey
+        }
+    }
+
+    /// Returns the tagged certificates of a user's phones. If the website has no tags, they do not
+    /// count, and none are read.
+    public func taggedCertificates(
+        of user: UserID, at website: Website
+    ) async throws(Refusal) -> [DeviceID: [TaggedCertificate]] {
+        guard !website.policy.certificateTags.isEmpty else { return [:] }
+        let all = try await withStore("certificates") { () async throws(StoreFailure) in
+            try await store.taggedCertificates(of: user)
+        }
+        return Dictionary(grouping: all, by: \.device)
+    }
+
+    private static let unknownTag = Refusal.invalid([
+        FieldFault(
+            "tag", .unknown,
+            LocalizedText(
+                "is not in the website's policy certificate-tags",
+                de: "steht nicht in der Richtlinie certificate-tags der Website"))
+    ])
+
+    private static let usedKey = Refusal.conflict([
+        FieldFault(
+            "csr", .taken,
+            LocalizedText(
+                "is for a key with another use: make a new key for each tag",
+                de: "gilt für einen Schlüssel mit einem anderen Zweck: Erzeugen Sie für jedes Tag einen neuen"))
+    ])
+}
+
+extension CertificateProof.Fault {
+    fileprivate var code: FieldFault.Code {
+        switch self {
+        case .statement: .format
+        case .clock: .mismatch
+        }
+    }
+
+    fileprivate var message: LocalizedText {
+        switch self {
+        case .statement:
+            LocalizedText(
+                "must be a twoefay-certificate+jwt about tag and csr that this phone has signed",
+                de: "muss ein twoefay-certificate+jwt über tag und csr sein, das dieses Telefon signiert hat")
+        case .clock:
+            LocalizedText(
+                "has an iat that differs from the relay's clock by more than five minutes: see GET /time",
+                de: "hat ein iat, das um mehr als fünf Minuten von der Uhr des Relays abweicht: siehe GET /time")
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import Crypto
+import Domain
+import Relay
+import World
+
+extension Store: TaggedCertificateStore {
+    public func record(
+        _ new: NewTaggedCertificate, as operation: Operation
+    ) async throws(StoreFailure) -> TaggedCertificateOutcome {
+        let (certificate, phone) = (new.certificate, new.phone)
+        let (device, tag, own) = (SQLValue.id(phone.id), SQLValue.text(certificate.tag), SQLValue.id(operation))
+        let (user, now) = (SQLValue.id(phone.user), SQLValue.timestamp(certificate.createdAt))
+        let (serial, expiresAt) = (SQLValue.text(certificate.serial), SQLValue.timestamp(certificate.expiresAt))
+        let thumbprint = SQLValue.blob(new.key.spkiThumbprint)
+        let change = Change(
+            "tag", operation,
+            rows: [.user(phone.user).signed, .device(phone.id), .tagged(phone.id, certificate.tag).signed],
+            [
+                Locks.hold(user: user),
+                markUser(
+                    operation: own, user: user, device: device, key: .blob(phone.key), thumbprint: thumbprint,
+                    publicKey: .blob(new.key.x963), tag: tag),
+                auditTagged(operation: own, now: now, device: device, tag: tag, user: user),
+                revokeReplaced(now: now, device: device, tag: tag, thumbprint: thumbprint, operation: own),
+                CertificateRows.inserted(serial, of: device, until: expiresAt, at: now, as: own),
+            ]
+                + [updateTagged, insertTagged].map {
+                    $0(
+                        isRaw: .bool(certificate.isRaw), serial: serial, thumbprint: thumbprint,
+                        pem: .text(certificate.pem), now: now, expiresAt: expiresAt, device: device, tag: tag,
+                        user: user, operation: own)
+                },
+            reads: [activePhone(device: device, key: .blob(phone.key))])
+        return try await run(
+            Query(change: change) { rows in rows.happened ? .done : rows[1].isEmpty ? .gone : .usedKey })
+    }
+
+    public func taggedCertificates(of user: UserID) async throws(StoreFailure) -> [TaggedCertificate] {
+        try await run(TaggedCertificates.all(of: user))
+    }
+
+    public func signer(
+        _ device: DeviceID, tag: String, of website: WebsiteID
+    ) async throws(StoreFailure) -> DocumentSigner? {
+        let script = Script(
+            "signer", rows: [.user(owning: device), .device(device), .tagged(device, tag)],
+            reads: [signerOfWebsite(device: .id(device), tag: .text(tag), website: .id(website))])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                try rows[0].first.map { row throws(StoreFailure) in
+                    DocumentSigner(
+                        username: try row.text("username"), certificate: try TaggedCertificates.read(row),
+                        isRevoked: try row.bool("is_revoked"), isEnrolmentKey: try row.bool("is_enrolment_key"))
+                }
+            })
+    }
+}
+
+/// The rows of tagged certificates.
+public enum TaggedCertificates {
+    /// The columns of the alias `t`.
+    static let columns = """
+        t.device_id AS tagged_device_id, t.tag AS tagged_tag, t.is_raw AS tagged_is_raw, t.serial AS tagged_serial,
+        t.certificate AS tagged_certificate, t.created_at AS tagged_created_at, t.expires_at AS tagged_expires_at
+        """
+
+    static func read(_ row: Row) throws(StoreFailure) -> TaggedCertificate {
+        TaggedCertificate(
+            device: try row.id("tagged_device_id"), tag: try row.text("tagged_tag"),
+            isRaw: try row.bool("tagged_is_raw"), serial: try row.text("tagged_serial"),
+            pem: try row.text("tagged_certificate"), createdAt: try row.timestamp("tagged_created_at"),
+            expiresAt: try row.timestamp("tagged_expires_at"))
+    }
+
+    /// Reads the tagged certificates of all phones of a user, for the verbs and the operator's tool.
+    public static func all(of user: UserID) -> Query<[TaggedCertificate]> {
+        let script = Script("certificates", rows: [.tagged(of: user)], reads: [taggedOfUser(user: .id(user))])
+        return Query(script: script) { rows throws(StoreFailure) in
+            var all: [TaggedCertificate] = []
+            for row in rows[0] { all.append(try read(row)) }
+            return all
+        }
+    }
+
+    private static let taggedOfUser = Statement(
+        "SELECT \(columns) FROM tagged_certificate t WHERE t.user_id = :user ORDER BY t.device_id, t.tag")
+
+    /// Deletes the tagged certificates of a phone that was unbound. Their serial numbers stay on the
+    /// revocation list.
+    static func dropped(with device: DeviceID, as operation: Operation) -> BoundStatement {
+        dropOfDevice(device: .id(device), operation: .id(operation))
+    }
+
+    private static let dropOfDevice = Statement(
+        "DELETE FROM tagged_certificate WHERE device_id = :device AND \(Guards.audited)")
+
+    /// Deletes the tagged certificates of the user's other phones, which one phone replaces.
+    static func droppedOfOthers(than device: DeviceID, of user: UserID, as operation: Operation) -> BoundStatement {
+        dropOfOthers(user: .id(user), device: .id(device), operation: .id(operation))
+    }
+
+    private static let dropOfOthers = Statement(
+        "DELETE FROM tagged_certificate WHERE user_id = :user AND device_id <> :device AND \(Guards.audited)")
+}
+
+/// Marks the row of the user of an active phone. The key must have no other use: neither an
+/// enrolment nor another tag, nor the sealing of secrets.
+private let markUser = Statement(
+    """
+    UPDATE user SET operation = :operation WHERE id = :user AND EXISTS
+    (SELECT 1 FROM device d WHERE d.id = :device AND d.user_id = user.id AND d.thumbprint = :key
+    AND d.state = 'active' AND coalesce(d.agreement_key, '') <> :publicKey)
+    AND NOT EXISTS (SELECT 1 FROM device o WHERE o.thumbprint = :thumbprint)
+    AND NOT EXISTS (SELECT 1 FROM tagged_certificate t
+    WHERE t.thumbprint = :thumbprint AND (t.device_id <> :device OR t.tag <> :tag))
+    """)
+
+private let auditTagged = Statement(
+    """
+    INSERT INTO audit (operation, at, event, website_id, user_id, device_id, outcome)
+    SELECT :operation, :now, 'device.certified', u.website_id, u.id, :device, :tag FROM user u
+    WHERE u.id = :user AND u.operation = :operation
+    \(Audit.once)
+    """)
+
+/// Revokes the replaced certificate if it was for another key. One for the same key stays valid
+/// until it expires, because documents that it signed are still checked with it.
+private let revokeReplaced = Statement(
+    """
+    UPDATE certificate SET revoked_at = coalesce(revoked_at, :now)
+    WHERE serial = (SELECT t.serial FROM tagged_certificate t
+    WHERE t.device_id = :device AND t.tag = :tag AND t.thumbprint <> :thumbprint) AND \(Guards.audited)
+    """)
+
+private let updateTagged = Statement(
+    """
+    UPDATE tagged_certificate SET is_raw = :isRaw, serial = :serial, thumbprint = :thumbprint, certificate = :pem,
+    created_at = :now, expires_at = :expiresAt, user_id = :user
+    WHERE device_id = :device AND tag = :tag AND \(Guards.audited)
+    """)
+
+private let insertTagged = Statement(
+    into: .taggedCertificate, once: true,
+    """
+    INSERT INTO tagged_certificate
+    (device_id, tag, user_id, is_raw, serial, thumbprint, certificate, created_at, expires_at)
+    SELECT a.device_id, :tag, :user, :isRaw, :serial, :thumbprint, :pem, :now, :expiresAt FROM audit a
+    WHERE a.operation = :operation AND a.device_id = :device AND NOT EXISTS
+    (SELECT 1 FROM tagged_certificate t WHERE t.device_id = :device AND t.tag = :tag)
+    """)
+
+private let activePhone = Statement(
+    "SELECT 1 FROM device d WHERE d.id = :device AND d.thumbprint = :key AND d.state = 'active'")
+
+private let signerOfWebsite = Statement(
+    """
+    SELECT \(TaggedCertificates.columns), u.username,
+    EXISTS (SELECT 1 FROM certificate c WHERE c.serial = t.serial AND c.revoked_at IS NOT NULL) AS is_revoked,
+    EXISTS (SELECT 1 FROM device o WHERE o.thumbprint = t.thumbprint) AS is_enrolment_key
+    FROM tagged_certificate t JOIN device d ON d.id = t.device_id JOIN user u ON u.id = d.user_id
+    WHERE t.device_id = :device AND t.tag = :tag AND t.user_id = u.id AND d.state = 'active' AND u.website_id = :website
+    """)
+
+/// The searches for tagged certificates.
+extension SignedRows {
+    static func tagged(_ device: DeviceID, _ tag: String) -> SignedRows {
+        taggedOfDevice(device: .id(device), tag: .text(tag))
+    }
+
+    private static let taggedOfDevice = RowSearch(.taggedCertificate, where: "device_id = :device AND tag = :tag")
+
+    static func tagged(of user: UserID) -> SignedRows { taggedOfUserRows(user: .id(user)) }
+
+    private static let taggedOfUserRows = RowSearch(.taggedCertificate, where: "user_id = :user")
+
+    static func user(owning device: DeviceID) -> SignedRows { userOfDevice(device: .id(device)) }
+
+    private static let userOfDevice = RowSearch(
+        .user, where: "id = (SELECT d.user_id FROM device d WHERE d.id = :device)")
+}
