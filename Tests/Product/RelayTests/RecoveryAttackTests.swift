@@ -174,6 +174,38 @@ import World
         #expect(await refusal { try await fixture.open(token) } == .notFound)
     }
 
+    /// The thief has the new secret already when the owner moves to another mailbox.
+    @Test(arguments: StoreKind.all) func newAddressTakesTheNewSecretBack(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        let handle = try await fixture.opened()
+        _ = try await fixture.proved(handle)
+        fixture.rig.time.advance(by: Self.day)
+        let setup = try await fixture.finish(handle)
+        try await fixture.move(to: "new@example.com")
+        let code = try fixture.ada.code(setup.secret)
+        #expect(await refusal { try await fixture.ada.confirm(code) } != nil)
+        #expect(try fixture.rig.count("SELECT count(*) FROM factor WHERE state = 'waiting'") == 0)
+        #expect(try await fixture.logsIn(fixture.app))
+    }
+
+    /// At another node of a cluster the factor may be there still when its recovery has ended.
+    @Test(arguments: StoreKind.all, [true, false])
+    func factorOfAnEndedRecoveryIsNotConfirmed(kind: StoreKind, isCancelled: Bool) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        let handle = try await fixture.opened()
+        _ = try await fixture.proved(handle)
+        fixture.rig.time.advance(by: Self.day + RecoveryLife.changeLife - .seconds(1))
+        let setup = try await fixture.finish(handle)
+        if isCancelled {
+            try fixture.rig.execute("UPDATE recovery SET state = 'cancelled'")
+        } else {
+            fixture.rig.time.advance(by: .seconds(1))
+        }
+        let code = try fixture.ada.code(setup.secret)
+        #expect(await refusal { try await fixture.ada.confirm(code) } != nil)
+        #expect(try await fixture.logsIn(fixture.app))
+    }
+
     @Test(arguments: StoreKind.all) func mailBombIsLimited(kind: StoreKind) async throws {
         let fixture = try await RecoveryFixture(kind, hasPhone: false)
         for _ in 0..<NewRecovery.most + 3 { _ = try await fixture.start() }

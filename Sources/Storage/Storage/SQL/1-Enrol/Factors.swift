@@ -14,8 +14,13 @@ extension Store: FactorStore {
     }
 }
 
+/// Leaves out what a recovery has created that has ended since.
 private let factorsOfUser = Statement(
-    "SELECT \(CodeFactors.columns) FROM factor f WHERE f.user_id = :user ORDER BY f.created_at, f.id")
+    """
+    SELECT \(CodeFactors.columns) FROM factor f WHERE f.user_id = :user AND NOT EXISTS
+    (SELECT 1 FROM recovery r WHERE r.id = f.approval AND f.state = 'waiting' AND r.state <> 'proved')
+    ORDER BY f.created_at, f.id
+    """)
 
 extension Store {
     public func enrol(

@@ -37,7 +37,8 @@ public enum Factors {
 
     /// Marks the row of a user with a waiting factor. Without an approval by the website, the user
     /// must have approved the factor, have registered with the address, or have not proved a factor
-    /// yet. A factor keeps its address, so it is the one that the caller has read.
+    /// yet. A factor keeps its address, so it is the one that the caller has read. A factor that a
+    /// recovery has created counts only while that recovery is open.
     private static let markUserOfWaiting = Statement(
         """
         UPDATE user SET operation = :operation
@@ -45,7 +46,9 @@ public enum Factors {
         (SELECT 1 FROM factor f
         WHERE f.id = :factor AND f.user_id = user.id AND f.state = 'waiting' AND f.counter = :counter
         AND (:isVouchedFor = 1 OR user.proved_at IS NULL OR f.approval IS NOT NULL
-        OR \(PersonalForms.equal("user.email", "address")) OR \(PersonalForms.equal("user.phone", "address"))))
+        OR \(PersonalForms.equal("user.email", "address")) OR \(PersonalForms.equal("user.phone", "address")))
+        AND NOT EXISTS (SELECT 1 FROM recovery r
+        WHERE r.id = f.approval AND (r.state <> 'proved' OR r.expires_at <= :now)))
         """)
 
     private static let auditConfirmed = Statement(
