@@ -6,7 +6,7 @@
 enum KeyFrame {
     /// The length of the longest message: a revocation list with `RevocationList.mostEntries`, or
     /// the request for it.
-    static let limit = 1 << 20
+    static let limit = 4 << 20
     static let headerBytes = 4
 
     static func encode(_ message: [UInt8]) -> [UInt8] {

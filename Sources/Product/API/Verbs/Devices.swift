@@ -28,7 +28,10 @@ enum Devices {
                     P.certificateRequest.optional,
                 ],
                 oneOf: ["dev_token", "name", "certificate"],
-                answers: [(200, "device, certificate?: the new certificate, valid for at most 90 days")])),
+                answers: [
+                    (200, "device, certificate?: the new certificate, valid for at most 90 days"),
+                    (429, "the phone has eight certificates that have not expired"),
+                ])),
         Route(
             "DELETE", "/device", "Unbinds the calling phone",
             Form(.phone(unbindOwn), answers: [(204, "the phone is unbound")])),

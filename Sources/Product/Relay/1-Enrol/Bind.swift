@@ -242,10 +242,12 @@ extension Relay {
     /// the revocation list.
     ///
     /// If the authority does not answer, the refusal is `unavailable`, so that the phone tries
-    /// again. The binding stays in the store, and the repeated request finds it.
+    /// again. The binding stays in the store, and the repeated request finds it. A phone that has
+    /// too many certificates waits until one has expired.
     func certificate(
         for key: P256PublicKey, of device: DeviceID, user: UserID
     ) async throws(Refusal) -> String {
+        try await requireRoom(of: device)
         let pem: String
         do throws(CertificateFailure) {
             pem = try await phones.certificate(for: key, of: device, at: time.now())

@@ -8,17 +8,24 @@ import World
 /// Invariant: a certificate is recorded before its phone gets it, and only while the phone is
 /// active. The change that suspends, resumes or unbinds a phone, and the deletion of its user,
 /// change its certificates in the same script. So no certificate of a phone that lost its rights is
-/// missing in the list, unless somebody changed the phone's row by SQL.
+/// missing in the list, unless somebody changed the phone's row by SQL. A phone has at most
+/// `NewCertificate.most` at a time, so none makes the list long.
 public protocol CertificateStore: Sendable {
-    /// Records a certificate. Returns false if the phone is not active.
+    /// Returns how many certificates of a phone have not expired.
+    func livingCertificates(of device: DeviceID, at: Timestamp) async throws(StoreFailure) -> LivingCertificates
+    /// Records a certificate. Returns false if the phone is not active, or has too many.
     func record(_ certificate: NewCertificate, as operation: Operation) async throws(StoreFailure) -> Bool
     /// Returns the certificates that were revoked and have not expired, in the order of their
-    /// revocation.
+    /// revocation. If there are more than `limit`, it is those that were revoked last.
     func revokedCertificates(at now: Timestamp, limit: Int) async throws(StoreFailure) -> [RevokedCertificate]
 }
 
 /// A certificate that was issued for a phone.
 public struct NewCertificate: Sendable {
+    /// The most certificates of one phone that have not expired. A phone that renews its certificate
+    /// in time has two.
+    public static let most = 8
+
     public let device: DeviceID
     public let user: UserID
     /// The serial number in hexadecimal.
@@ -32,5 +39,17 @@ public struct NewCertificate: Sendable {
         self.serial = serial
         self.expiresAt = expiresAt
         at = now
+    }
+}
+
+/// The certificates of a phone that have not expired.
+public struct LivingCertificates: Sendable, Equatable {
+    public let count: Int
+    /// The time when the first one expires; nil if there is none.
+    public let firstEnd: Timestamp?
+
+    public init(count: Int, firstEnd: Timestamp?) {
+        self.count = count
+        self.firstEnd = firstEnd
     }
 }

@@ -41,7 +41,7 @@ extension Relay {
         }
     }
 
-    /// Records a certificate before its phone gets it. Throws if the phone is not active any more.
+    /// Records a certificate before its phone gets it. Throws if the phone is not active any more, or has too many.
     func record(_ pem: String, of device: DeviceID, user: UserID) async throws(Refusal) {
         guard let certificate = try? Certificate(pem: Array(pem.utf8)) else {
             log.error("device.certificate", [.device: device.text, .error: "the authority made no certificate"])
@@ -49,9 +49,24 @@ extension Relay {
         }
         let new = NewCertificate(
             device: device, user: user, serial: certificate.serial, expiresAt: certificate.notAfter, at: time.now())
-        let isActive = try await withStore("certificate") { () async throws(StoreFailure) in
+        let isRecorded = try await withStore("certificate") { () async throws(StoreFailure) in
             try await store.record(new, as: operations.new())
         }
-        guard isActive else { throw .unauthenticated }
+        guard isRecorded else {
+            // Requests at the same time may have taken the last places.
+            try await requireRoom(of: device)
+            throw .unauthenticated
+        }
+    }
+
+    /// Throws if the phone has as many certificates as it may have.
+    func requireRoom(of device: DeviceID) async throws(Refusal) {
+        let now = time.now()
+        let living = try await withStore("certificate") { () async throws(StoreFailure) in
+            try await store.livingCertificates(of: device, at: now)
+        }
+        guard living.count >= NewCertificate.most, let end = living.firstEnd else { return }
+        log.notice("device.certificates", [.device: device.text, .count: living.count])
+        throw .limited(retryAfter: end - now)
     }
 }

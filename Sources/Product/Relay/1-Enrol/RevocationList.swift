@@ -16,8 +16,9 @@ public struct RevocationList: Sendable, Equatable {
     static let renewal = Duration.seconds(3600)
     /// The least time between two looks into the store.
     static let interval = Duration.seconds(10)
-    /// The most certificates of one list. It then has less than a megabyte.
-    public static let mostEntries = 16_384
+    /// The most certificates of one list. It then has less than four megabytes. If more are
+    /// revoked, those that were revoked first are left out: the others still protect.
+    public static let mostEntries = 65_536
 }
 
 /// The newest revocation list of this relay.
@@ -116,11 +117,13 @@ extension Relay {
         let read = try? await withStore("crl") { () async throws(StoreFailure) in
             try await store.revokedCertificates(at: now, limit: most + 1)
         }
-        guard let revoked = read else { return nil }
+        guard let read else { return nil }
+        let revoked = Array(read.suffix(most))
         if let last, last.revoked == revoked, time.instant() - last.at < RevocationList.renewal { return last }
-        guard revoked.count <= most else {
-            log.error("crl.failed", [.error: "more than \(most) certificates are revoked and have not expired"])
-            return nil
+        if read.count > most {
+            log.error(
+                "crl.shortened",
+                [.error: "more than \(most) certificates are revoked and have not expired: the oldest are left out"])
         }
         do throws(CertificateFailure) {
             let der = try await phones.revocationList(revoked, at: now)

@@ -4,12 +4,26 @@ import Relay
 import World
 
 extension Store: CertificateStore {
+    public func livingCertificates(
+        of device: DeviceID, at now: Timestamp
+    ) async throws(StoreFailure) -> LivingCertificates {
+        let read = countLiving(device: .id(device), now: .timestamp(now))
+        return try await run(
+            Query(script: Script("certificates", reads: [read])) { rows throws(StoreFailure) in
+                guard let row = rows[0].first else { return LivingCertificates(count: 0, firstEnd: nil) }
+                return LivingCertificates(
+                    count: Int(try row.integer("living")), firstEnd: try row.optionalTimestamp("first_end"))
+            })
+    }
+
     public func record(_ certificate: NewCertificate, as operation: Operation) async throws(StoreFailure) -> Bool {
         let (device, now) = (SQLValue.id(certificate.device), SQLValue.timestamp(certificate.at))
         let change = Change(
             "certificate", operation,
             [
-                markUser(operation: .id(operation), user: .id(certificate.user), device: device),
+                markUser(
+                    operation: .id(operation), user: .id(certificate.user), device: device, now: now,
+                    most: .integer(Int64(NewCertificate.most))),
                 auditCertificate(
                     operation: .id(operation), now: now, device: device, user: .id(certificate.user)),
                 CertificateRows.inserted(
@@ -28,7 +42,7 @@ extension Store: CertificateStore {
         return try await run(
             Query(script: Script("crl", reads: [read])) { rows throws(StoreFailure) in
                 var revoked: [RevokedCertificate] = []
-                for row in rows[0] {
+                for row in rows[0].reversed() {
                     revoked.append(
                         RevokedCertificate(
                             serial: try row.text("serial"), at: try row.timestamp("revoked_at"),
@@ -41,11 +55,18 @@ extension Store: CertificateStore {
 
 /// Writes the user's row, so that this change conflicts with those that stop a phone of the user,
 /// also at another node of a cluster. Otherwise the certificate could be recorded after its
-/// revocation.
+/// revocation. Requests at the same time wait for each other here, and are counted.
 private let markUser = Statement(
     """
     UPDATE user SET operation = :operation WHERE id = :user AND EXISTS
     (SELECT 1 FROM device d WHERE d.id = :device AND d.user_id = user.id AND d.state = 'active')
+    AND (SELECT count(*) FROM certificate c WHERE c.device_id = :device AND c.expires_at > :now) < :most
+    """)
+
+private let countLiving = Statement(
+    """
+    SELECT count(*) AS living, min(expires_at) AS first_end FROM certificate
+    WHERE device_id = :device AND expires_at > :now
     """)
 
 private let auditCertificate = Statement(
@@ -60,7 +81,7 @@ private let auditCertificate = Statement(
 private let findRevoked = Statement(
     """
     SELECT serial, revoked_at, is_on_hold FROM certificate
-    WHERE revoked_at > :since AND expires_at > :now ORDER BY revoked_at, serial LIMIT :limit
+    WHERE revoked_at > :since AND expires_at > :now ORDER BY revoked_at DESC, serial DESC LIMIT :limit
     """)
 
 /// The changes of certificates that follow a change of their phone or its user.
