@@ -67,16 +67,20 @@ extension Tool {
             operands: [user],
             options: [
                 OperatorStore.usersWebsite, factor,
+                .init("code", .one("CODE"), "The six digits that the website shows to the user (required)."),
                 .init("by", .one("NAME"), "The person who checked the user's identity (required)."),
                 .init("note", .one("TEXT"), "How the identity was checked (required)."),
             ],
             notes: """
-                The change is announced to the user's phones and mail addresses. It waits for the hours of the policy
-                recovery-wait, unless a phone approves it. The audit keeps both texts: do not write the number of a document.
+                Let the person read the code from the page that the link opened. A recovery with another code is one of
+                somebody else, who reads the same mailbox. The change is announced to the user's phones and mail
+                addresses. It waits for the hours of the policy recovery-wait, unless a phone approves it. The audit
+                keeps both texts: do not write the number of a document.
                 """)
     ) { invocation throws(Failure) in
         let help = "Run 'twoefay user approve-recovery --help' for usage."
         let lost = try invocation.lostFactor(help)
+        let code = try invocation.words("code", limit: 16, help)
         let (by, note) = (
             try invocation.words("by", limit: Identities.byLimit, help),
             try invocation.words("note", limit: Identities.documentLimit, help)
@@ -87,6 +91,7 @@ extension Tool {
         let user = try store.user(invocation)
         let website = try store.recoverable(user)
         let row = try store.recovery(of: user, lost) { $0.phase(at: store.now) == .opened }
+        guard SpokenCode(of: row.id).matches(code) else { throw OperatorStore.otherCode(user) }
         let operation = try store.newOperation()
         let delivery = try store.delivery(to: user, of: website, as: operation)
         let asks = website.policy.factors.contains(.push) && website.policy.answers != .website
@@ -161,6 +166,14 @@ extension OperatorStore {
                 next: "Set mail.url and mail.from in the settings; see docs/operators/mail.md.")
         }
         return RecoverableWebsite(id: listed.id, policy: policy)
+    }
+
+    fileprivate static func otherCode(_ user: Accounts.User) -> Failure {
+        Failure(
+            .conflict, "the code is not that of the open recovery of \(user.fullName)",
+            next: "Let the person read it again. If it is the same, somebody else has opened a newer link: they read "
+                + "the person's mail. Stop that one with 'twoefay user cancel-recovery', and do not send another link "
+                + "before the person has another mail address.")
     }
 
     fileprivate func delivery(

@@ -48,8 +48,11 @@ import Testing
         #expect(table.contains(id) && table.contains("hotp"), "\(table)")
         // Nobody vouches for a user who has not opened the link.
         let early = try await tool(
-            relay, ["user", "approve-recovery"] + who + ["--by", "Ben Berg", "--note", "by phone"])
+            relay, ["user", "approve-recovery"] + who + ["--code", "123456", "--by", "Ben Berg", "--note", "by phone"])
         #expect(early.status == 3 && early.errors.contains("the link must be opened first"), "\(early.errors)")
+        let anyone = try await tool(
+            relay, ["user", "approve-recovery"] + who + ["--by", "Ben Berg", "--note", "by phone"])
+        #expect(anyone.status == 2 && anyone.errors.contains("--code is missing"), "\(anyone.errors)")
 
         let stopped = try await phone("stop-recovery", id)
         #expect(stopped.status == 0, "\(stopped.errors)")

@@ -24,7 +24,7 @@ import World
     @Test func recoveryRoutesAreCalled() async throws {
         let carrier = ScriptedTransport(
             .reply(202, ["expires_at": "2026-11-21T08:32:34.123Z"]),
-            .reply(201, state("opened", ["handle": "h", "proofs": ["push", "recovery"]])),
+            .reply(201, state("opened", ["handle": "h", "spoken_code": "042199", "proofs": ["push", "recovery"]])),
             .reply(403, ["code": "approval_required", "challenge": "c9", "number": "12"]),
             .reply(200, state("waiting", ["ready_at": "2026-11-22T08:00:00.000Z", "challenge": "c2", "number": "34"])),
             .reply(200, state("waiting")), .reply(200, state("ready")),
@@ -40,6 +40,7 @@ import World
         let (handle, opened) = try await client.openRecovery("t")
         #expect(handle == "h" && opened.state == .opened && opened.proofs == [.push, .recovery])
         #expect(opened.username == "ada" && opened.factor == .totp && opened.readyAt == nil)
+        #expect(opened.spokenCode == "042199")
         let fault = await #expect(throws: CallFault.self) { try await client.proveRecovery("h") }
         #expect(fault?.problem?.approval?.challenge == "c9")
         let waiting = try await client.proveRecovery("h", approval: "c9")

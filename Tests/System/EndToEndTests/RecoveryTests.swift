@@ -104,13 +104,25 @@ import World
         let relay = scene.fixture.relay
         try await relay.tool(["user", "recover"] + who)
         let link = try await scene.token("recovery", "Get back into your account at Shop", of: 5)
-        let handle = try await scene.open(link)
-        try await relay.tool(
-            ["user", "approve-recovery"] + who + ["--by", "Ben Berg", "--note", "passport, seen at the branch"])
-        let cancel = try await scene.token("cancel", "Your login at Shop is about to change", of: 6)
+        let ownersHandle = try await scene.open(link)
+        let ownersCode = try #require(try await scene.call("state", ownersHandle)["spoken_code"]?.string)
+        // Somebody who reads the mailbox opens a newer link while the owner calls the help desk.
+        try await scene.start("ann")
+        let handle = try await scene.open(
+            try await scene.token("recovery", "Get back into your account at Shop", of: 6))
+        let approve = { (code: String) -> [String] in
+            ["user", "approve-recovery"] + who + ["--code", code, "--by", "Ben Berg", "--note", "passport"]
+        }
+        await #expect(throws: Child.Problem.self) { try await relay.tool(approve(ownersCode)) }
+        let newer = try await scene.call("state", handle)
+        #expect(newer["state"] == "opened", "\(newer)")
+        let code = try #require(newer["spoken_code"]?.string)
+        #expect(code.utf8.count == 6 && code != ownersCode)
+        try await relay.tool(approve(code))
+        let cancel = try await scene.token("cancel", "Your login at Shop is about to change", of: 7)
         #expect(cancel != link)
         let waiting = try await scene.call("state", handle)
-        #expect(waiting["state"] == "waiting", "\(waiting)")
+        #expect(waiting["state"] == "waiting" && waiting["spoken_code"] == nil, "\(waiting)")
         // The relay asks the phone about what the tool has written.
         let pending = try await phone.client.curl("POST", "/pending", [:], fields: ["Prefer": "wait=60"])
         let signed = try phone.sign("deny", what: pending, in: scene.fixture)
@@ -119,11 +131,11 @@ import World
         #expect(try await scene.call("state", handle)["state"] == "cancelled")
         let late: JSONObject = ["secret": "hex:0102030405060708090a0b0c0d0e0f1011121314"]
         #expect(try await scene.call("finish", handle, late).status == 409)
-        _ = try await DeliveredMail.inMaildir(scene.server.maildir, 7)
+        _ = try await DeliveredMail.inMaildir(scene.server.maildir, 8)
 
         try await relay.tool(["user", "recover"] + who)
         let other = try await scene.open(
-            try await scene.token("recovery", "Get back into your account at Shop", of: 8))
+            try await scene.token("recovery", "Get back into your account at Shop", of: 9))
         try await relay.tool(["user", "cancel-recovery"] + who)
         #expect(try await scene.call("state", other)["state"] == "cancelled")
     }

@@ -42,6 +42,9 @@ extension RelayClient {
         /// The factors that can give the second proof. If it is empty in the state `opened`, only
         /// the relay's operator can.
         public let proofs: [Factor]
+        /// What the user reads out to the help desk, which then vouches for this recovery. It is nil
+        /// in other states than `opened`.
+        public let spokenCode: String?
         /// The challenge that asks the user's phones, while it is open.
         public let challenge: String?
         /// The number to show for that challenge; nil if there is none.
@@ -55,6 +58,7 @@ extension RelayClient {
             readyAt = try object.timestamp(ifAny: "ready_at")
             expiresAt = try object.timestamp("expires_at")
             proofs = try object.words(ifAny: "proofs")
+            spokenCode = object["spoken_code"]?.string
             challenge = object["challenge"]?.string
             number = object["number"]?.string
         }

@@ -8,7 +8,7 @@ enum Recovery {
     typealias P = Parameters
 
     private static let members =
-        "recovery, username, factor, state, ready_at?, expires_at, proof?, proofs, challenge?, number?"
+        "recovery, username, factor, state, ready_at?, expires_at, proof?, proofs, spoken_code?, challenge?, number?"
     private static let listed = (
         200, "recoveries: [{recovery, factor, state, started_by, created_at, ready_at?, expires_at}]"
     )
@@ -197,6 +197,7 @@ extension SeenRecovery {
         object.set("expires_at", .timestamp(recovery.life.expiresAt))
         if let proof = recovery.proof { object.set("proof", .word(proof)) }
         object.set("proofs", .array(proofs.map { .word($0) }))
+        if phase == .opened { object.set("spoken_code", .string(SpokenCode(of: recovery.id).text)) }
         if let challenge { object.set("challenge", .string(challenge.text)) }
         if let number { object.set("number", .string(number)) }
         return object
