@@ -227,6 +227,24 @@ import World
         #expect(await refusal { try await fixture.finish(thief) } != nil)
     }
 
+    /// The thief of the phone cannot bind a phone at once by the stolen one.
+    @Test(arguments: StoreKind.all) func lostPhoneDoesNotEndTheWait(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind)
+        let handle = try await fixture.opened(.push)
+        let asked = try #require(try await fixture.proved(handle).challenge)
+        try await fixture.ada.decide(asked, .approve, by: try #require(fixture.phone))
+        #expect(try await fixture.state(handle).phase == .waiting)
+        let shop = fixture.shop
+        let refused = await refusal {
+            try await fixture.rig.on { relay in
+                try await relay.recoverPhone(handle: handle, by: shop, as: relay.operations.new())
+            }
+        }
+        #expect(refused != nil)
+        fixture.rig.time.advance(by: Self.day)
+        #expect(try await fixture.state(handle).phase == .ready)
+    }
+
     @Test(arguments: StoreKind.all) func everyAnnouncementCancels(kind: StoreKind) async throws {
         let fixture = try await RecoveryFixture(kind)
         let (shop, rig) = (fixture.shop, fixture.rig)

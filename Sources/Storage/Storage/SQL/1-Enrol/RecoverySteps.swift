@@ -106,8 +106,9 @@ extension Recoveries {
         WHERE id = :recovery AND operation = :before AND state IN ('opened', 'proved') AND expires_at > :now
         """)
 
-    /// The effect of a phone's answer on the recovery that it is about. An approval ends the wait;
-    /// a denial cancels the recovery. It is part of the change that ends the challenge.
+    /// The effect of a phone's answer on the recovery that it is about. An approval ends the wait,
+    /// except that of the phones themselves: one of them may be in a thief's hands. A denial cancels
+    /// the recovery. It is part of the change that ends the challenge.
     static func answered(_ closing: ChallengeEnd, as operation: Operation) -> [BoundStatement] {
         guard closing.isApproval, let phone = closing.device else { return [] }
         let (challenge, now) = (SQLValue.id(closing.challenge), SQLValue.timestamp(closing.at))
@@ -143,7 +144,8 @@ extension Recoveries {
 
     private static let approve = Statement(
         """
-        UPDATE recovery SET ready_at = CASE WHEN ready_at > :now THEN :now ELSE ready_at END, operation = :own
+        UPDATE recovery SET ready_at = CASE WHEN factor <> 'push' AND ready_at > :now THEN :now ELSE ready_at END,
+        operation = :own
         WHERE challenge_id = :challenge AND state = 'proved' AND \(Guards.challengeWritten)
         """)
 
