@@ -309,6 +309,48 @@ import World
         #expect(try fixture.ada.lastAsked() == proved.challenge)
     }
 
+    /// The thief who waits cannot push again and again until the owner taps.
+    @Test(arguments: StoreKind.all) func phonesAreAskedAFewTimesOnly(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind)
+        let (rig, shop, handle) = (fixture.rig, fixture.shop, try await fixture.opened())
+        _ = try await fixture.proved(handle)
+        let pushes = rig.pushes.sent.count
+        let ask = {
+            await refusal {
+                try await rig.on { relay in
+                    try await relay.askPhones(handle: handle, by: shop, as: relay.operations.new())
+                }
+            }
+        }
+        var limited = 0
+        for _ in 0..<10 {
+            rig.time.advance(by: .seconds(3600))
+            if case .limited(let wait)? = await ask(), wait > .zero { limited += 1 }
+            await rig.settled()
+        }
+        #expect(rig.pushes.sent.count == pushes + 3 && limited == 7)
+        // Only the announcement counts as a login from a known browser.
+        #expect(try rig.count("SELECT count(*) FROM challenge WHERE known = 1") == 1)
+    }
+
+    /// A request to end the wait is no reason to end a login of the owner.
+    @Test(arguments: StoreKind.all) func requestToEndTheWaitSupersedesNoLogin(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind)
+        let (rig, shop, handle) = (fixture.rig, fixture.shop, try await fixture.opened())
+        _ = try await fixture.proved(handle)
+        rig.time.advance(by: .seconds(3600))
+        let request = LoginRequest(subject: .token(fixture.ada.token), isKnown: true)
+        let login = try await rig.on { relay in
+            try await relay.login(request, by: shop, as: relay.operations.new())
+        }
+        _ = try await rig.on { relay in
+            try await relay.askPhones(handle: handle, by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        try await fixture.ada.decide(login.challenge, .approve, by: try #require(fixture.phone))
+        #expect(try await fixture.ada.reported(login.challenge).result == .success)
+    }
+
     @Test(arguments: StoreKind.all) func stoppedUserRecoversNothing(kind: StoreKind) async throws {
         let fixture = try await RecoveryFixture(kind, hasPhone: false)
         let handle = try await fixture.opened()

@@ -51,7 +51,7 @@ enum Recovery {
                 .website(ask), [P.handle.required],
                 answers: [
                     (200, members), (403, "forbidden: no phone may decide"), (409, "the recovery has another state"),
-                    unknown,
+                    unknown, (429, "the phones were asked three times since the announcement"),
                 ])),
         Route(
             "POST", "/recovery/finish", "Creates the new factor of a recovery that is ready",

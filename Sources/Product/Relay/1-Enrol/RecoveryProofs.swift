@@ -11,19 +11,25 @@ extension Approvable {
             details: details(recovery), action: Relay.recoverAction, factors: factors)
     }
 
-    /// The end of the wait of a recovery. Only a phone can approve it. It counts as one from a
-    /// known browser, so that no login of a stranger makes it quiet.
-    static func recovery(_ recovery: RecoveryRow) -> Approvable {
+    /// The end of the wait of a recovery. Only a phone can approve it. The announcement counts as
+    /// one from a known browser, so that no login of a stranger makes it quiet. Later requests do
+    /// not, because then they would use up the owner's limit, and supersede the owner's logins.
+    static func recovery(_ recovery: RecoveryRow, isFirst: Bool) -> Approvable {
         Approvable(
-            digest: SHA256.hash(Array("twoefay approval recovery".utf8) + recovery.id.bytes),
+            digest: recovery.endOfWait,
             details: details(recovery)
                 + [Context.Detail(label: "effective", value: recovery.life.readyAt?.rfc3339 ?? "now")],
-            action: Relay.recoverAction, factors: [.push], isKnown: true, isAnnouncement: true)
+            action: Relay.recoverAction, factors: [.push], isKnown: isFirst, isAnnouncement: true)
     }
 
     private static func details(_ recovery: RecoveryRow) -> [Context.Detail] {
         [Context.Detail(label: "lost", value: recovery.factor == .push ? "phone" : recovery.factor.rawValue)]
     }
+}
+
+extension RecoveryRow {
+    /// The digest that the challenges have which ask the phones to end the wait.
+    public var endOfWait: [UInt8] { SHA256.hash(Array("twoefay approval recovery".utf8) + id.bytes) }
 }
 
 /// The second proof.
@@ -140,10 +146,24 @@ extension Relay {
         }
         let seen = try await seen(row, website)
         guard seen.challenge == nil else { return seen }
+        guard try await timesAsked(about: row) <= Self.mostRequests || operation.mayHaveRun else {
+            log.notice(
+                "recovery.limited",
+                [.website: website.name, .user: row.user.text, .factor: Factor.push.rawValue])
+            throw .limited(retryAfter: max((row.life.readyAt ?? now) - now, .seconds(1)))
+        }
         let announcement = RecoveryAnnouncement(operation, sender: id, at: now)
         try await recordAsking(of: row, announcement.challenge, announcement, at: now)
         await announce(announcement.entry)
         return try await self.seen(try await refreshed(row, website), website)
+    }
+
+    /// The most requests after the announcement. A website's customer can make them, who may be a
+    /// thief that hopes for a tap.
+    private static let mostRequests = 3
+
+    private func timesAsked(about row: RecoveryRow) async throws(Refusal) -> Int {
+        try await withStore("recovery") { () async throws(StoreFailure) in try await store.timesAsked(about: row) }
     }
 
     private func recordAsking(
@@ -167,8 +187,10 @@ extension Relay {
             }
             if let found {
                 let operation = operations.again(OperationID(leading: entry.bytes))
+                let isFirst = try await timesAsked(about: found.recovery) == 0
                 _ = try await askApproval(
-                    .recovery(found.recovery), of: found.recovery.token, by: try website(found.website), as: operation)
+                    .recovery(found.recovery, isFirst: isFirst), of: found.recovery.token,
+                    by: try website(found.website), as: operation)
             }
             try await withStore("recovery") { () async throws(StoreFailure) in
                 try await store.dropAnnouncement(entry)

@@ -17,6 +17,8 @@ public protocol RecoveryStore: Sendable {
     func open(_ opening: RecoveryOpening, as operation: Operation) async throws(StoreFailure) -> OpenedRecovery?
     /// Stores which challenge asks the phones about a recovery. A denial then cancels the recovery.
     func ask(_ asking: RecoveryAsking, as operation: Operation) async throws(StoreFailure) -> Bool
+    /// Returns how many challenges have asked the phones to end the wait of a recovery.
+    func timesAsked(about recovery: RecoveryRow) async throws(StoreFailure) -> Int
     /// Stores the second proof. Returns false if something has changed, or if the approval cannot
     /// be used.
     func prove(_ proving: RecoveryProving, as operation: Operation) async throws(StoreFailure) -> Bool

@@ -42,6 +42,7 @@ extension Sample {
             let asking = RecoveryAsking(recovery: row(93, .opened), challenge: id(9802), entry: entry, at: now)
             _ = try await store.ask(asking, as: operation())
         }
+        _ = try await store.timesAsked(about: row(93, .opened))
         for approved in [nil, Approved(challenge: id(94), digest: key(94))] {
             let proving = operation()
             let proof = try RecoveryProving(

@@ -31,6 +31,14 @@ extension Store: RecoveryStore {
         try await run(Recoveries.asked(asking, as: operation))
     }
 
+    public func timesAsked(about row: RecoveryRow) async throws(StoreFailure) -> Int {
+        let read = countAsked(user: .id(row.user), digest: .blob(row.endOfWait))
+        return try await run(
+            Query(script: Script("recovery asked", reads: [read])) { rows throws(StoreFailure) in
+                Int(try rows[0].first?.integer("asked") ?? 0)
+            })
+    }
+
     public func prove(_ proving: RecoveryProving, as operation: Operation) async throws(StoreFailure) -> Bool {
         try await run(Recoveries.proved(proving, as: operation))
     }
@@ -63,6 +71,9 @@ private let announced = Statement(
     JOIN user u ON u.id = r.user_id JOIN website w ON w.id = u.website_id
     WHERE o.id = :entry AND r.state = 'proved' AND u.state = 'active'
     """)
+
+private let countAsked = Statement(
+    "SELECT count(*) AS asked FROM challenge WHERE user_id = :user AND approves = :digest")
 
 private let dropEntry = Statement("DELETE FROM outbox WHERE id = :entry AND kind = 'recovery'")
 
