@@ -50,8 +50,8 @@ public enum RecoveryProof: String, Sendable, CaseIterable {
 /// by itself at `expiresAt`. Every step is a function of the stored values and the time, so relays
 /// need no timer: a recovery that waits is ready as soon as its time has come.
 ///
-/// A recovery that a new link continues keeps the time of its change, and needs its proof again.
-/// Otherwise a thief of the mailbox could wait until the owner has proved it.
+/// A recovery that a new link continues needs its proof again, and then waits anew. Otherwise a thief
+/// of the mailbox with one more factor could use the time that the owner has waited.
 public struct RecoveryLife: Sendable, Equatable {
     /// The lifetime of a link.
     public static let linkLife = Duration.seconds(900)
@@ -106,14 +106,9 @@ public struct RecoveryLife: Sendable, Equatable {
     }
 
     /// The life after the link was handed in.
-    ///
-    /// - Parameter earlier: the open recovery of the same factor that this one continues.
-    public func opened(at now: Timestamp, continuing earlier: RecoveryLife?) throws(Impossible) -> RecoveryLife {
+    public func opened(at now: Timestamp) throws(Impossible) -> RecoveryLife {
         try require([.sent], at: now)
-        let continued = earlier.flatMap { $0.isOpen(at: now) && $0.readyAt != nil ? $0 : nil }
-        return RecoveryLife(
-            state: .opened, readyAt: continued?.readyAt,
-            expiresAt: max(now + Self.proofLife, continued?.expiresAt ?? now))
+        return RecoveryLife(state: .opened, readyAt: nil, expiresAt: now + Self.proofLife)
     }
 
     /// The life after the second proof.
@@ -121,11 +116,8 @@ public struct RecoveryLife: Sendable, Equatable {
     /// - Parameter wait: the time until the change; a phone's proof needs none.
     public func proved(by proof: RecoveryProof, wait: Duration, at now: Timestamp) throws(Impossible) -> RecoveryLife {
         try require([.opened], at: now)
-        let planned = readyAt ?? now + wait
-        let ready = proof == .phone ? min(planned, now) : planned
-        return RecoveryLife(
-            state: .proved, readyAt: ready,
-            expiresAt: readyAt == nil ? max(ready, now) + Self.changeLife : max(expiresAt, now + Self.proofLife))
+        let ready = proof == .phone ? now : now + wait
+        return RecoveryLife(state: .proved, readyAt: ready, expiresAt: ready + Self.changeLife)
     }
 
     /// Throws unless the change is possible now.

@@ -12,7 +12,7 @@ import World
         let sent = RecoveryLife.begun(at: Self.start)
         #expect(sent.phase(at: Self.start + .seconds(899)) == .sent)
         #expect(sent.phase(at: Self.start + .seconds(900)) == .expired)
-        let opened = try sent.opened(at: Self.start + .seconds(60), continuing: nil)
+        let opened = try sent.opened(at: Self.start + .seconds(60))
         #expect(opened.phase(at: Self.start + .seconds(61)) == .opened && opened.readyAt == nil)
         #expect(opened.expiresAt == Self.start + .seconds(3660))
         let proved = try opened.proved(by: .totp, wait: Self.day, at: Self.start + .seconds(120))
@@ -26,15 +26,15 @@ import World
     }
 
     @Test func phoneNeedsNoWait() throws {
-        let opened = try RecoveryLife.begun(at: Self.start).opened(at: Self.start, continuing: nil)
+        let opened = try RecoveryLife.begun(at: Self.start).opened(at: Self.start)
         let proved = try opened.proved(by: .phone, wait: Self.day, at: Self.start)
         #expect(proved.phase(at: Self.start) == .ready)
     }
 
     @Test func noStepIsPossibleTwice() throws {
         let sent = RecoveryLife.begun(at: Self.start)
-        let opened = try sent.opened(at: Self.start, continuing: nil)
-        #expect(throws: RecoveryLife.Impossible(phase: .opened)) { try opened.opened(at: Self.start, continuing: nil) }
+        let opened = try sent.opened(at: Self.start)
+        #expect(throws: RecoveryLife.Impossible(phase: .opened)) { try opened.opened(at: Self.start) }
         #expect(throws: RecoveryLife.Impossible(phase: .sent)) {
             try sent.proved(by: .totp, wait: Self.day, at: Self.start)
         }
@@ -46,22 +46,18 @@ import World
             let ended = RecoveryLife(state: state, readyAt: Self.start, expiresAt: Self.start + Self.day)
             #expect(!ended.isOpen(at: Self.start))
             #expect(throws: RecoveryLife.Impossible.self) { try ended.requireReady(at: Self.start) }
-            #expect(throws: RecoveryLife.Impossible.self) { try ended.opened(at: Self.start, continuing: nil) }
+            #expect(throws: RecoveryLife.Impossible.self) { try ended.opened(at: Self.start) }
         }
     }
 
-    /// A new link keeps the time of the change, and needs the proof again.
-    @Test func continuedRecoveryKeepsItsTimeAndNeedsItsProof() throws {
-        let opened = try RecoveryLife.begun(at: Self.start).opened(at: Self.start, continuing: nil)
-        let proved = try opened.proved(by: .totp, wait: Self.day, at: Self.start)
+    /// Nobody uses the time that somebody else has waited.
+    @Test func continuedRecoveryWaitsAnew() throws {
         let later = Self.start + Self.day + .seconds(3600)
-        let again = try RecoveryLife.begun(at: later).opened(at: later, continuing: proved)
-        #expect(again.phase(at: later) == .opened && again.readyAt == Self.start + Self.day)
-        #expect(again.expiresAt == proved.expiresAt)
-        #expect(try again.proved(by: .recovery, wait: Self.day, at: later).phase(at: later) == .ready)
-        // An ended one leaves nothing.
-        let ended = RecoveryLife(state: .cancelled, readyAt: Self.start, expiresAt: proved.expiresAt)
-        #expect(try RecoveryLife.begun(at: later).opened(at: later, continuing: ended).readyAt == nil)
+        let again = try RecoveryLife.begun(at: later).opened(at: later)
+        #expect(again.phase(at: later) == .opened && again.readyAt == nil)
+        let proved = try again.proved(by: .recovery, wait: Self.day, at: later)
+        #expect(proved.phase(at: later + Self.day - .milliseconds(1)) == .waiting)
+        #expect(proved.phase(at: later + Self.day) == .ready)
     }
 
     @Test func mailProvesNothing() {

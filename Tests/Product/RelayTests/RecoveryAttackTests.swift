@@ -227,6 +227,18 @@ import World
         #expect(await refusal { try await fixture.finish(thief) } != nil)
     }
 
+    /// The thief of the mailbox also has a recovery code of the owner, who has waited already.
+    @Test(arguments: StoreKind.all) func newProofWaitsAnew(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        _ = try await fixture.proved(try await fixture.opened())
+        fixture.rig.time.advance(by: Self.day)
+        let thief = try await fixture.opened()
+        #expect(try await fixture.proved(thief, by: 1).phase == .waiting)
+        #expect(await refusal { try await fixture.finish(thief) } != nil)
+        fixture.rig.time.advance(by: Self.day)
+        _ = try await fixture.finish(thief)
+    }
+
     /// The thief of the phone cannot bind a phone at once by the stolen one.
     @Test(arguments: StoreKind.all) func lostPhoneDoesNotEndTheWait(kind: StoreKind) async throws {
         let fixture = try await RecoveryFixture(kind)

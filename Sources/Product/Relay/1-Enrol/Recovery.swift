@@ -80,7 +80,7 @@ extension Relay {
         if operation.mayHaveRun || found.life.phase(at: now) == .sent {
             let earlier = try await recoveries(of: found.user, at: now)
                 .first { $0.id != found.id && $0.factor == found.factor && $0.life.state != .sent }
-            let life = (try? found.life.opened(at: now, continuing: earlier?.life)) ?? found.life
+            let life = (try? found.life.opened(at: now)) ?? found.life
             let opening = RecoveryOpening(
                 recovery: found, earlier: earlier, life: life,
                 handle: RecoveryToken.digest(RecoveryToken.text(drawn)), secret: stored, at: now)

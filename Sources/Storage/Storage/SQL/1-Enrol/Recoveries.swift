@@ -291,8 +291,8 @@ extension Recoveries {
         }
         writes += [
             open(
-                handle: .blob(opening.handle), readyAt: .timestamp(opening.life.readyAt),
-                expiresAt: .timestamp(opening.life.expiresAt), cancel: .blob(opening.earlier?.cancel),
+                handle: .blob(opening.handle), expiresAt: .timestamp(opening.life.expiresAt),
+                cancel: .blob(opening.earlier?.cancel),
                 challenge: .id(opening.earlier?.challenge), operation: own, recovery: id, user: user),
             auditRecovery(
                 operation: own, now: .timestamp(opening.at), event: .text("recovery.opened"), outcome: .null,
@@ -332,8 +332,7 @@ extension Recoveries {
 
     private static let open = Statement(
         """
-        UPDATE recovery SET state = 'opened', handle = :handle, ready_at = :readyAt, expires_at = :expiresAt,
-        cancel = :cancel, challenge_id = :challenge, operation = :operation
+        UPDATE recovery SET state = 'opened', handle = :handle, expires_at = :expiresAt, cancel = :cancel, challenge_id = :challenge, operation = :operation
         WHERE id = :recovery AND user_id = :user AND \(Guards.userMarked)
         """)
 
