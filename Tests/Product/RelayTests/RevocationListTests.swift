@@ -274,11 +274,35 @@ import World
         #expect(lists.count == 20 && lists.allSatisfy { $0 == lists[0] } && authority.lists == 1)
     }
 
+    /// Requests that waited for one that failed get the last list, too.
+    @Test func failureServesTheLastListToAll() async throws {
+        let last = try await list()
+        try revoke("0a")
+        authority.fail(.unavailable("away"))
+        rig.time.advance(by: RevocationList.interval)
+        let relay = relay
+        let lists = try await rig.on { _ in
+            try await withThrowingTaskGroup(of: RevocationList.self) { group in
+                for _ in 0..<20 { group.addTask { try await relay.revocationList() } }
+                var lists: [RevocationList] = []
+                for try await list in group { lists.append(list) }
+                return lists
+            }
+        }
+        #expect(lists.count == 20 && lists.allSatisfy { $0 == last })
+        // The failure counts for a second, and then the relay tries again.
+        let tries = { rig.sink.lines.count { $0.contains("event=crl.failed") } }
+        #expect(tries() == 1)
+        rig.time.advance(by: .seconds(1))
+        #expect(try await list() == last && tries() == 2)
+    }
+
     @Test(arguments: [CertificateFailure.unavailable("away"), .failed("broken")])
     func lastListIsServedWhileItIsValid(fault: CertificateFailure) async throws {
         authority.fail(fault)
         await #expect(throws: Refusal.unavailable) { try await list() }
         authority.fail(nil)
+        rig.time.advance(by: RevocationList.pause)
         let last = try await list()
         try revoke("0a")
         authority.fail(fault)
@@ -287,6 +311,7 @@ import World
         rig.time.advance(by: .seconds(1))
         await #expect(throws: Refusal.unavailable) { try await list() }
         authority.fail(nil)
+        rig.time.advance(by: RevocationList.pause)
         #expect(try ReadRevocationList(try await list().der).entries == ["0a": false])
     }
 

@@ -16,6 +16,8 @@ public struct RevocationList: Sendable, Equatable {
     static let renewal = Duration.seconds(3600)
     /// The least time between two looks into the store.
     static let interval = Duration.seconds(10)
+    /// The time for which a look that has failed is not repeated.
+    static let pause = Duration.seconds(1)
     /// The most certificates of one list. It then has less than four megabytes. If more are
     /// revoked, those that were revoked first are left out: the others still protect.
     public static let mostEntries = 65_536
@@ -28,7 +30,7 @@ public struct RevocationList: Sendable, Equatable {
 /// hour.
 ///
 /// Invariant: one request at a time makes a list. Others wait for it, so that each gets a list that
-/// is at most the interval old.
+/// is at most the interval old. If the look fails, all of them get the last list.
 final class RevocationListCache: Sendable {
     enum Step: Sendable {
         case serve(RevocationList)
@@ -36,6 +38,8 @@ final class RevocationListCache: Sendable {
         case look(Made?)
         /// The caller calls `ended`, and then asks again.
         case wait
+        /// The last look has just failed.
+        case failed(Made?)
     }
 
     struct Made: Sendable {
@@ -47,6 +51,8 @@ final class RevocationListCache: Sendable {
     private struct State {
         var made: Made?
         var lookedAt: Instant?
+        /// When the last look failed; nil if it did not.
+        var failedAt: Instant?
         var isLooking = false
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
@@ -59,6 +65,7 @@ final class RevocationListCache: Sendable {
             if let made = state.made, let lookedAt = state.lookedAt, now - lookedAt < RevocationList.interval {
                 return .serve(made.list)
             }
+            if let failedAt = state.failedAt, now - failedAt < RevocationList.pause { return .failed(state.made) }
             state.isLooking = true
             return .look(state.made)
         }
@@ -79,6 +86,7 @@ final class RevocationListCache: Sendable {
     func end(_ made: Made?, at now: Instant) {
         let waiting = state.withLock { state in
             state.isLooking = false
+            state.failedAt = made == nil ? now : nil
             if let made {
                 state.made = made
                 state.lookedAt = now
@@ -94,19 +102,23 @@ extension Relay {
     /// Returns the revocation list of the phones' authority. If the store or the authority does not
     /// answer, it is the last one, as long as that is valid.
     public func revocationList() async throws(Refusal) -> RevocationList {
-        for _ in 0..<2 {
+        while true {
             switch revocationLists.begin(at: time.instant()) {
             case .serve(let list): return list
+            // Whoever waited asks again at once, and finds what the look has found.
             case .wait: await revocationLists.ended()
+            case .failed(let last): return try valid(last)
             case .look(let last):
                 let found = await currentList(after: last)
                 revocationLists.end(found, at: time.instant())
-                guard let list = (found ?? last)?.list, time.now() < list.nextUpdate else { throw .unavailable }
-                return list
+                return try valid(found ?? last)
             }
         }
-        // The request for which this one waited has failed.
-        throw .unavailable
+    }
+
+    private func valid(_ made: RevocationListCache.Made?) throws(Refusal) -> RevocationList {
+        guard let list = made?.list, time.now() < list.nextUpdate else { throw .unavailable }
+        return list
     }
 
     /// Reads which certificates are revoked. Makes a list unless the last one still says so and is
