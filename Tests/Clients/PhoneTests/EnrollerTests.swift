@@ -67,8 +67,10 @@ import World
         let request = try SigningRequest(pem: Array(try #require(body["csr"]?.string).utf8))
         #expect(request.key == begun.key.publicKey)
         let claims = try #require(try JSONReader.read(proof.payload).object)
-        #expect(claims.names == ["v", "aud", "id_token", "activation_code", "dev_token", "iat"])
+        #expect(claims.names == ["v", "aud", "id_token", "activation_code", "dev_token", "agreement", "iat"])
         #expect(claims["v"] == 1)
+        let agreement = try #require(begun.agreementKey).publicKey.jwk
+        #expect(claims["agreement"]?.object == agreement)
         #expect(claims["aud"]?.string == "\(origin)#shop")
         for name in ["id_token", "activation_code", "dev_token"] {
             #expect(claims[name] != nil && claims[name] == body[name], "\(name)")
@@ -82,7 +84,7 @@ import World
             try JSONReader.read(binding.payload).object
                 == [
                     "v": 1, "aud": .string("\(origin)#shop"), "id_token": "ab12",
-                    "jwk": .object(begun.key.publicKey.jwk),
+                    "jwk": .object(begun.key.publicKey.jwk), "agreement": .object(agreement),
                 ])
     }
 
@@ -99,7 +101,7 @@ import World
         let body = relay.asked[0].body
         #expect(body["dev_token"] == nil && body["activation_code"] != nil)
         let claims = try JSONReader.read(try JWS.parse(body["proof"]?.string ?? "").payload).object
-        #expect(claims?.names == ["v", "aud", "id_token", "activation_code", "iat"])
+        #expect(claims?.names == ["v", "aud", "id_token", "activation_code", "agreement", "iat"])
     }
 
     @Test func certificateForAnotherKeyIsRefused() async throws {

@@ -107,6 +107,9 @@ import Testing
             expectSame(seen, "\(route.method) \(route.path.text)", status: begins ? 202 : 404)
             visited.insert("\(route.method) \(route.path.text)")
         }
+        let signed: JSONObject = [
+            "tag": "sign", "hash": .string(Base64URL.encode([UInt8](repeating: 1, count: 32))), "statement": "a.b.c",
+        ]
         let named: [(path: String, name: String, ids: [String], more: JSONObject)] = [
             ("/login", "username", ["alice", "nobody"], [:]), ("/login", "token", [token, nothing], [:]),
             ("/auth", "token", [token, nothing], [:]), ("/auth", "challenge", [challenge, nothing], [:]),
@@ -121,6 +124,7 @@ import Testing
             ("/recovery/finish", "handle", [handle, nothing], [:]),
             ("/verify-otp", "username", ["alice", "nobody"], ["otp": "123456"]),
             ("/verify-otp", "device", [device, nothing], ["otp": "123456"]),
+            ("/verify-signature", "device", [device, nothing], signed),
         ]
         for (path, name, ids, more) in named {
             var seen: [Seen] = []

@@ -160,6 +160,8 @@ import World
             // An attestation that proves nothing is not kept.
             #expect((row.facts != nil) == wrong.isGenuine && (row.statement != nil) == wrong.isGenuine)
             try shop.rig.execute("UPDATE activation SET used_at = NULL")
+            // Its certificates count against a limit.
+            try shop.rig.execute("DELETE FROM certificate")
             try shop.rig.execute("DELETE FROM device")
             try shop.rig.execute("DELETE FROM attestation")
             try shop.rig.execute("DELETE FROM operation_secret")

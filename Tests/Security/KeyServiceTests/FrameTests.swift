@@ -27,7 +27,7 @@ import World
         }
     }
 
-    @Test(arguments: [[0, 0x10, 0, 1], [0xff, 0xff, 0xff, 0xff], [0x80, 0, 0, 0]] as [[UInt8]])
+    @Test(arguments: [[0, 0x40, 0, 1], [0xff, 0xff, 0xff, 0xff], [0x80, 0, 0, 0]] as [[UInt8]])
     func lengthBeyondTheLimitIsRefusedAtOnce(_ header: [UInt8]) {
         var buffer = KeyFrameBuffer()
         buffer.append(header)

@@ -58,18 +58,28 @@ import World
         await served.stop()
     }
 
-    @Test(
-        arguments: [
-            [0xff, 0xff, 0xff, 0xff, 1, 2], [0, 0x10, 0, 1], KeyFrame.encode([]),
-            KeyFrame.encode(Array("not json".utf8)),
-            KeyFrame.encode(Array(#"{"verb":"sign","digest":"AA"}"#.utf8)), KeyFrame.encode([0xff, 0xfe]),
-            KeyFrame.encode([UInt8](repeating: UInt8(ascii: "["), count: KeyFrame.limit)),
-            KeyFrame.encode(KeyRequest.unwrap.message) + [0],
-        ] as [[UInt8]])
-    func hostilePeerEndsOnlyItsOwnConnection(_ bytes: [UInt8]) async throws {
+    /// Named, because a report of the tests would print up to four megabytes.
+    enum Hostile: String, CaseIterable, Sendable {
+        case endless, tooLong, empty, notJSON, wrongMembers, notText, longest, trailing
+
+        var bytes: [UInt8] {
+            switch self {
+            case .endless: [0xff, 0xff, 0xff, 0xff, 1, 2]
+            case .tooLong: [0, 0x40, 0, 1]
+            case .empty: KeyFrame.encode([])
+            case .notJSON: KeyFrame.encode(Array("not json".utf8))
+            case .wrongMembers: KeyFrame.encode(Array(#"{"verb":"sign","digest":"AA"}"#.utf8))
+            case .notText: KeyFrame.encode([0xff, 0xfe])
+            case .longest: KeyFrame.encode([UInt8](repeating: UInt8(ascii: "["), count: KeyFrame.limit))
+            case .trailing: KeyFrame.encode(KeyRequest.unwrap.message) + [0]
+            }
+        }
+    }
+
+    @Test(arguments: Hostile.allCases) func hostilePeerEndsOnlyItsOwnConnection(_ hostile: Hostile) async throws {
         let served = try await ServedKeys()
         let peer = try RawPeer(served.path)
-        peer.send(bytes)
+        peer.send(hostile.bytes)
         // The answer is an error or empty, and never contains a key.
         let answer = peer.rest()
         #expect(answer.isEmpty || String(decoding: answer, as: UTF8.self).contains(#"{"error":"#))

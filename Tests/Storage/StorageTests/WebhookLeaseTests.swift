@@ -92,6 +92,7 @@ struct WebhookLeaseTests {
         let (store, url) = (fixture.store, fixture.database.url)
         try await Sample.fill(store, at: url)
         try await fixture.write("UPDATE website SET webhook_url = 'https://shop.example/hook', name = 'mill'")
+        try await fixture.write("DELETE FROM recovery")
         try await fixture.write(
             """
             INSERT INTO webhook_endpoint SELECT id, x'0102', 'key', '2026-11-22 09:00:00.000', 'active', NULL, NULL, NULL, 0, id
