@@ -170,9 +170,9 @@ struct WebhookSettlementTests {
         let arrived = held == [12] ? 11 : 12
         #expect(held.count == 1)
         let some = WebhookFixture.now.sql
-        if engine == .mariadb { try await fixture.write("SET max_recursive_iterations = 10000") }
         try await fixture.write(
             """
+            /*M! SET STATEMENT max_recursive_iterations = 10000 FOR */
             INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, created_at, expires_at, webhook_due_at, attempts)
             WITH RECURSIVE n (n) AS (SELECT 100000 UNION ALL SELECT n + 1 FROM n WHERE n < 101199)
             SELECT \(engine == .mariadb ? "lpad(n, 16, '0')" : "CAST(printf('%016d', n) AS BLOB)"), 'webhook',
@@ -230,7 +230,6 @@ struct WebhookSettlementTests {
     @Test(arguments: Engine.allCases) func failedWebhookIsNotMadeDueTwice(_ engine: Engine) async throws {
         let fixture = try WebhookFixture(engine)
         try await fixture.addWebsite(1)
-        if engine == .mariadb { try await fixture.write("SET max_recursive_iterations = 10000") }
         let (some, shop) = (WebhookFixture.now.sql, "x'\(Sample.id(1) as WebsiteID)'")
         let (id, moment) =
             engine == .mariadb
@@ -238,6 +237,7 @@ struct WebhookSettlementTests {
             : ("CAST(printf('%016d', n) AS BLOB)", "strftime('%Y-%m-%d %H:%M:%S.000', '2027-02-01', n || ' seconds')")
         try await fixture.write(
             """
+            /*M! SET STATEMENT max_recursive_iterations = 10000 FOR */
             INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, created_at, expires_at, webhook_due_at, attempts)
             WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1200)
             SELECT \(id), 'webhook', 'login.decided', 0, \(shop), \(shop), '\(some)', '2100-01-01 00:00:00.000',
