@@ -57,7 +57,7 @@ extension Tool {
                 .conflict,
                 "\(user.fullName) is not active, has no confirmed mail address, or has no \(lost.lostName) to lose",
                 next: "'twoefay user show' shows the user. Without an address, use 'twoefay user activate' or "
-                    + "'twoefay factor remove' after you have checked the person's identity.")
+                    + "'twoefay user remove-factor' after you have checked the person's identity.")
         }
     }
 

@@ -15,7 +15,7 @@ import World
         try shop.rig.count("SELECT count(*) FROM audit WHERE event = 'attestation.refused'")
     }
 
-    /// Who has an activation code can make any number of keys.
+    /// Somebody who has an activation code can make any number of keys.
     @Test(arguments: StoreKind.all) func newKeyCausesNoFurtherAuditRow(kind: StoreKind) async throws {
         let shop = try await AttestedShop(kind, Self.required)
         for number in 0..<10 {

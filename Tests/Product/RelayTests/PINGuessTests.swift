@@ -29,7 +29,7 @@ import Testing
         #expect(try await shop.credential(other).pin.failures == 3)
     }
 
-    /// One wrong answer that arrives many times at both relays costs one try.
+    /// A wrong answer that arrives many times at both relays costs one try.
     @Test(arguments: [StoreKind.file, .mariadb]) func parallelRepetitionsCostOneTry(kind: StoreKind) async throws {
         let shop = try await PINShop(kind)
         try await shop.set()

@@ -36,7 +36,7 @@ import Testing
         #expect(try await shop.shop.demands(on: shop.bound) == ["pin": "locked"])
         #expect(try shop.audited("pin.wrong") == 2 && shop.audited("pin.locked") == 1)
         #expect(shop.rig.registry.number("twoefay_pins_total{outcome=\"locked\"}") == 1)
-        // Nothing else of the user is locked, and the phone can still deny.
+        // The user is not locked, and the phone can still deny.
         #expect(try shop.rig.count("SELECT count(*) FROM user WHERE state = 'active'") == 1)
         #expect(try await shop.shop.answer(.deny, by: shop.bound, asked) == .success(.failure))
         #expect(try await shop.shop.answer(.fraud, by: shop.bound) == .success(.failure))

@@ -91,7 +91,7 @@ import World
         }
     }
 
-    /// What else ends a recovery. The website has shown it as waiting, and learns that it is over.
+    /// Other changes that end a recovery. The website has shown it as waiting, and learns that it is over.
     @Test(arguments: StoreKind.all, ["factor", "phone", "fraud", "address", "operator"])
     func endByAnotherChangeIsReported(kind: StoreKind, way: String) async throws {
         let fixture = try await RecoveryFixture(kind)
@@ -141,7 +141,7 @@ import World
         #expect(try await fixture.logsIn(fixture.app))
     }
 
-    /// One that has expired has ended already.
+    /// A recovery that has expired has ended already.
     @Test(arguments: StoreKind.all) func expiredRecoveryIsNotReportedAsCancelled(kind: StoreKind) async throws {
         let fixture = try await RecoveryFixture(kind, hasPhone: false)
         let handle = try await fixture.opened()

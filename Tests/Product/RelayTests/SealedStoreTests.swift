@@ -54,7 +54,7 @@ import World
             #expect(try fixture.shownByStore() == (seals ? [] : Set(PersonalDataFixture.values)))
             #expect(try await fixture.seesItsValues())
             #expect(fixture.rig.forgeries.isEmpty)
-            // Nothing is left for a second run.
+            // A second run finds nothing to do.
             #expect(try await fixture.seal(seals) == run)
         }
         #expect(try fixture.contents() == before)
@@ -89,7 +89,7 @@ import World
         _ = try await fixture.seal(true)
         try fixture.use(seals: false)
         try await fixture.useEveryValue()
-        // What was registered before is sealed.
+        // The values that were registered before are sealed.
         let registered = [PersonalDataFixture.mail, PersonalDataFixture.number]
         #expect(try fixture.shownByStore() == Set(PersonalDataFixture.values).subtracting(registered))
         fixture.rig.time.advance(by: .seconds(86_400))

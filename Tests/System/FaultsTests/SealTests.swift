@@ -46,7 +46,7 @@ import World
         #expect(!fixture.relay.log.contains("anna@example.com"))
         // A login that was open is answered, and its notice is found.
         #expect(try await phone.approve(open).status == 200)
-        // Who holds the key sees the values.
+        // The tool has the key, and shows the values.
         let shown = try await tool(fixture, "user", "show", "anna", "--website", "shop")
         #expect(shown.output.contains("anna@example.com") && shown.output.contains("+4366012345678"), "\(shown)")
         let status = try await tool(fixture, "status")

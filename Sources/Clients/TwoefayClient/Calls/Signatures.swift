@@ -24,7 +24,7 @@ public struct TaggedCertificate: Sendable, Equatable {
     }
 }
 
-/// What a phone made when its owner signed a document.
+/// The signature that a phone made when its owner signed a document.
 public enum DocumentSignature: Sendable, Equatable {
     /// A `twoefay-document+jwt`.
     case statement(String)

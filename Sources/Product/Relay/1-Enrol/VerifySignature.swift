@@ -3,7 +3,7 @@ import Domain
 import Log
 import World
 
-/// What a website asks about: a document that a phone of its user is said to have signed.
+/// The question of a website about a document that a phone of its user is said to have signed.
 public struct SignatureQuestion: Sendable {
     public enum Evidence: Sendable {
         /// A `twoefay-document+jwt`.

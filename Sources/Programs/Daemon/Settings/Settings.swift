@@ -22,7 +22,7 @@ public struct Settings: Sendable, Equatable {
     public var loops = 0
     public var storage: StorageText
     public var masterKey = FileName("master.key")
-    /// What is sealed under the master key.
+    /// The values that are sealed under the master key.
     public var seal = SealedData.secrets
     /// The socket of `twoefay-keys`; nil if the relay reads the keys itself.
     public var keys: SocketName?
