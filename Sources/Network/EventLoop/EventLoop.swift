@@ -189,7 +189,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// another thread than the loop's, the loop does it later, or when it is freed itself.
     public func close(_ fd: Int32, of watcher: DescriptorWatcher?) {
         let ending = WatchedDescriptor(fd: fd, watcher: watcher)
-        if isCurrent { ending.watcher?.cancel() } else { post { ending.watcher?.cancel() } }
+        if isCurrent { ending.watcher?.cancel() } else { accept(.work { ending.watcher?.cancel() }) }
     }
 
     /// Calls `listener` once, when nothing more is ready in this turn and before the loop looks at
@@ -364,9 +364,7 @@ private struct UncheckedBox<Value>: @unchecked Sendable {
 
 /// A descriptor that is closed when the last reference goes: after its watcher is cancelled, or
 /// with the work of a loop that has stopped.
-///
-/// `@unchecked Sendable`: the object that had the watcher is gone, so only the loop uses it.
-private final class WatchedDescriptor: @unchecked Sendable {
+private final class WatchedDescriptor {
     private let fd: Int32
     let watcher: DescriptorWatcher?
 

@@ -42,8 +42,8 @@ extension RelayClient {
         /// The factors that can give the second proof. If it is empty in the state `opened`, only
         /// the relay's operator can.
         public let proofs: [Factor]
-        /// What the user reads out to the help desk, which then vouches for this recovery. It is nil
-        /// in other states than `opened`.
+        /// The code that the user reads out to the help desk, which then vouches for this recovery.
+        /// It is nil in other states than `opened`.
         public let spokenCode: String?
         /// The challenge that asks the user's phones, while it is open.
         public let challenge: String?
