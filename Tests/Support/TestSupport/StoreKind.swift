@@ -1,3 +1,4 @@
+import Glibc
 import Log
 import Storage
 import World
@@ -6,7 +7,18 @@ import World
 public enum StoreKind: String, Sendable, CaseIterable, CustomStringConvertible {
     case memory, file, mariadb
 
-    public static var all: [StoreKind] { allCases }
+    /// The kinds that tests run on: all, or those that `TWOEFAY_STORES` names, separated by commas.
+    /// `dev/quick` names the store in memory, for the loop while a change is written.
+    public static let all: [StoreKind] = {
+        guard let names = getenv("TWOEFAY_STORES").map({ String(cString: $0) }) else { return allCases }
+        return names.split(separator: ",").map { name in
+            guard let kind = StoreKind(rawValue: String(name)) else {
+                // An error of whoever runs the tests: they must not pass on fewer stores than meant.
+                fatalError("TWOEFAY_STORES names the unknown store \(name)")
+            }
+            return kind
+        }
+    }()
 
     public var description: String { rawValue }
 
