@@ -261,8 +261,9 @@ def sql_only(text):
 
 @rule
 def sql_asks_outside(project):
-    pattern = (r"(?i)\b(?:NOW|SYSDATE|CURDATE|CURTIME|UNIX_TIMESTAMP|UTC_TIMESTAMP|LOCALTIME|JULIANDAY|UUID|RAND|RANDOM|"
-               r"RANDOMBLOB)\s*\(|\bCURRENT_(?:TIMESTAMP|DATE|TIME)\b|'now'")
+    # JULIANDAY of a column computes from a stored time; alone or with text it can ask for the present one.
+    pattern = (r"(?i)\b(?:NOW|SYSDATE|CURDATE|CURTIME|UNIX_TIMESTAMP|UTC_TIMESTAMP|LOCALTIME|"
+               r"JULIANDAY(?!\(\w+\.\w+\))|UUID|RAND|RANDOM|RANDOMBLOB)\s*\(|\bCURRENT_(?:TIMESTAMP|DATE|TIME)\b|'now'")
     places = {path: sql_only(read(project.root, path)) for path in schema_files(project)}
     places.update({
         path: swift.quoted for path, swift in project.sources.items() if path.startswith("Sources/Storage/Storage/")})

@@ -108,6 +108,7 @@ BAD = [
     ("unchecked", "Sources/Network/EventLoop/A.swift", "/// A box.\npublic struct Box: @unchecked Sendable {}\n"),
     ("unchecked", "Sources/Network/EventLoop/A.swift", "// Guard: none of this one's.\n\nnonisolated(unsafe) var a = 1\n"),
     ("sql-asks-outside", "Sources/Storage/Storage/SQL/A.swift", "let a = \"SELECT 1 WHERE due < NOW()\"\n"),
+    ("sql-asks-outside", "schema.sql", "CREATE VIEW A AS SELECT julianday() - julianday(b.at) AS age FROM b;\n"),
     ("sql-asks-outside", "schema.sql", "CREATE TABLE a (at DATETIME(3) DEFAULT CURRENT_TIMESTAMP);\n"),
     ("sql-asks-outside", "schema.sql", "CREATE TABLE a (id binary(16) /*M! DEFAULT UUID() */);\n"),
     ("tables-in-engines", "Sources/Storage/Storage/SQLite/A.swift", "let a = \"SELECT 1 FROM users\"\n"),

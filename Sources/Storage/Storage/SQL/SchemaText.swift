@@ -355,9 +355,10 @@ enum SchemaText {
             mac binary(36)                          -- by the relay that wrote the row (see threat-model.md)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
-        CREATE INDEX IF NOT EXISTS challenge_user ON challenge (user_id, decided_at);
+        CREATE INDEX IF NOT EXISTS challenge_open ON challenge (decided_at, user_id);
         CREATE INDEX IF NOT EXISTS challenge_asked ON challenge (user_id, asked_at);
-        CREATE INDEX IF NOT EXISTS challenge_age ON challenge (asked_at);
+        -- Retention reads it, and the views of logins by hour read nothing else of these long rows.
+        CREATE INDEX IF NOT EXISTS challenge_hour ON challenge (asked_at, website_id, state, decision, factor, decided_at);
 
         -- The factors that were tried for each challenge, in order.
         CREATE TABLE IF NOT EXISTS step (
@@ -505,6 +506,10 @@ enum SchemaText {
             UNIQUE (operation)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
+        CREATE INDEX IF NOT EXISTS audit_age ON audit (at);
+        CREATE INDEX IF NOT EXISTS audit_user ON audit (user_id, at);
+        CREATE INDEX IF NOT EXISTS audit_challenge ON audit (challenge_id);
+
         -- For people: the users of all websites with their newest phone, under the column names of the original Twoefay.
         CREATE VIEW IF NOT EXISTS Users AS
         SELECT u.username, u.email, u.phone, lower(hex(u.token)) AS id_token,
@@ -539,15 +544,36 @@ enum SchemaText {
 
         -- For people: the logins of each website by hour, and their results.
         CREATE VIEW IF NOT EXISTS LoginsByHour AS
-        SELECT w.name AS website, substr(c.asked_at, 1, 13) AS hour, count(*) AS logins,
+        SELECT w.name AS website, h.hour, h.logins, h.approved, h.denied, h.fraud, h.expired, h.other, h.open
+        FROM (SELECT c.website_id, substr(min(c.asked_at), 1, 13) AS hour, count(*) AS logins,
             sum(CASE WHEN c.decision = 'approve' THEN 1 ELSE 0 END) AS approved,
             sum(CASE WHEN c.decision = 'deny' THEN 1 ELSE 0 END) AS denied,
             sum(CASE WHEN c.decision = 'fraud' THEN 1 ELSE 0 END) AS fraud,
             sum(CASE WHEN c.state = 'expired' THEN 1 ELSE 0 END) AS expired,
             sum(CASE WHEN c.state IN ('cancelled', 'failed') THEN 1 ELSE 0 END) AS other,
             sum(CASE WHEN c.decided_at IS NULL THEN 1 ELSE 0 END) AS open
-        FROM challenge c JOIN website w ON w.id = c.website_id
-        GROUP BY w.name, substr(c.asked_at, 1, 13);
+            FROM challenge c GROUP BY /*M! c.asked_at DIV 10000 */ /*S! substr(c.asked_at, 1, 13) */, c.website_id) h
+        JOIN website w ON w.id = h.website_id;
+
+        -- For people: how long the answers of each hour took, from the request, by the factor that answered.
+        CREATE VIEW IF NOT EXISTS AnswerTimes AS
+        SELECT w.name AS website, h.hour, h.factor, h.answers, h.average_seconds, h.longest_seconds
+        FROM (SELECT c.website_id, substr(min(c.asked_at), 1, 13) AS hour, c.factor, count(*) AS answers,
+            /*M! round(avg(timestampdiff(MICROSECOND, c.asked_at, c.decided_at)) / 1000000, 3) */
+            /*S! round(avg(julianday(c.decided_at) - julianday(c.asked_at)) * 86400, 3) */ AS average_seconds,
+            /*M! round(max(timestampdiff(MICROSECOND, c.asked_at, c.decided_at)) / 1000000, 3) */
+            /*S! round(max(julianday(c.decided_at) - julianday(c.asked_at)) * 86400, 3) */ AS longest_seconds
+            FROM challenge c WHERE c.decision IS NOT NULL
+            GROUP BY /*M! c.asked_at DIV 10000 */ /*S! substr(c.asked_at, 1, 13) */, c.website_id, c.factor) h
+        JOIN website w ON w.id = h.website_id;
+
+        -- For people: each login with the names of its website and user. Restrict asked_at, or name the user.
+        CREATE VIEW IF NOT EXISTS Logins AS
+        SELECT lower(hex(c.id)) AS challenge, w.name AS website, u.username, c.asked_at, c.decided_at, c.expires_at, c.state,
+            c.decision, c.reason, c.factor, c.proof, c.uv, lower(hex(c.device_id)) AS device, c.place_check, c.place_distance,
+            /*M! round(timestampdiff(MICROSECOND, c.asked_at, c.decided_at) / 1000000, 3) */
+            /*S! round((julianday(c.decided_at) - julianday(c.asked_at)) * 86400, 3) */ AS seconds
+        FROM challenge c JOIN website w ON w.id = c.website_id JOIN user u ON u.id = c.user_id;
 
         -- For people: the open logins.
         CREATE VIEW IF NOT EXISTS OpenChallenges AS
@@ -563,10 +589,53 @@ enum SchemaText {
         LEFT JOIN attestation a ON a.device_id = d.id WHERE d.state = 'active'
         GROUP BY w.name, d.platform, coalesce(a.verdict, 'none'), coalesce(a.faults, '');
 
-        -- For people: the audit with readable ids. ORDER BY at, id.
+        -- For people: the users who cannot log in, or not by code, and since when.
+        CREATE VIEW IF NOT EXISTS LockedUsers AS
+        SELECT w.name AS website, u.username, u.state, u.stopped_by,
+            (SELECT max(a.at) FROM audit a WHERE a.user_id = u.id
+             AND a.event IN ('user.locked', 'user.frozen', 'user.taken', 'user.disabled')) AS since,
+            u.codes_locked_at, u.code_failures
+        FROM user u JOIN website w ON w.id = u.website_id
+        WHERE u.state <> 'active' OR u.codes_locked_at IS NOT NULL;
+
+        -- For people: the active phones by the month in which they were bound, and the month in which they were last seen.
+        CREATE VIEW IF NOT EXISTS PhonesByAge AS
+        SELECT w.name AS website, d.platform, substr(d.created_at, 1, 7) AS bound_in, substr(d.last_seen_at, 1, 7) AS seen_in,
+            count(*) AS phones
+        FROM device d JOIN user u ON u.id = d.user_id JOIN website w ON w.id = u.website_id WHERE d.state = 'active'
+        GROUP BY w.name, d.platform, substr(d.created_at, 1, 7), substr(d.last_seen_at, 1, 7);
+
+        -- For people: how many users of each website have each factor; none: neither a phone nor a code.
+        CREATE VIEW IF NOT EXISTS FactorMix AS
+        SELECT w.name AS website, h.factor, count(*) AS users
+        FROM (SELECT u.website_id, 'phone' AS factor FROM user u
+            WHERE EXISTS (SELECT 1 FROM device d WHERE d.user_id = u.id AND d.state = 'active')
+            UNION ALL SELECT u.website_id, f.kind FROM factor f JOIN user u ON u.id = f.user_id WHERE f.state = 'active'
+            UNION ALL SELECT u.website_id, 'none' FROM user u
+            WHERE NOT EXISTS (SELECT 1 FROM device d WHERE d.user_id = u.id AND d.state = 'active')
+            AND NOT EXISTS (SELECT 1 FROM factor f WHERE f.user_id = u.id AND f.state = 'active')) h
+        JOIN website w ON w.id = h.website_id
+        GROUP BY w.name, h.factor;
+
+        -- For people: the steps of logins that reached nobody, with the reason. Restrict asked_at.
+        CREATE VIEW IF NOT EXISTS DeliveryFailures AS
+        SELECT c.asked_at, w.name AS website, u.username, lower(hex(c.id)) AS challenge, s.factor, s.state, s.reason, s.at
+        FROM challenge c JOIN step s ON s.challenge_id = c.id JOIN website w ON w.id = c.website_id
+        JOIN user u ON u.id = c.user_id
+        WHERE s.state IN ('refused', 'undeliverable');
+
+        -- For people: what the relays still have to do, by kind, and what they gave up.
+        CREATE VIEW IF NOT EXISTS Backlog AS
+        SELECT o.kind, o.event, sum(CASE WHEN o.dead_at IS NULL THEN 1 ELSE 0 END) AS waiting,
+            sum(CASE WHEN o.dead_at IS NULL AND o.attempts > 0 THEN 1 ELSE 0 END) AS failed_before,
+            sum(CASE WHEN o.dead_at IS NULL THEN 0 ELSE 1 END) AS dead, min(o.created_at) AS oldest
+        FROM outbox o GROUP BY o.kind, o.event;
+
+        -- For people: the audit with names and readable ids. The ids in binary are quick to search by.
         CREATE VIEW IF NOT EXISTS AuditTrail AS
         SELECT a.at, a.id, a.event, w.name AS website, lower(hex(a.user_id)) AS user,
-            lower(hex(a.challenge_id)) AS challenge, lower(hex(a.device_id)) AS device, a.outcome, a.proof, a.note
-        FROM audit a LEFT JOIN website w ON w.id = a.website_id;
+            lower(hex(a.challenge_id)) AS challenge, lower(hex(a.device_id)) AS device, a.outcome, a.proof, a.note, u.username,
+            a.user_id, a.challenge_id, a.device_id
+        FROM audit a LEFT JOIN website w ON w.id = a.website_id LEFT JOIN user u ON u.id = a.user_id;
         """#
 }
