@@ -143,7 +143,11 @@ let product = layer(
         ]),
     module("Directory", ["Domain", "JSON"]),
     module(
-        "API", ["Attestation", "Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "QR", "Relay", "Templates", "World"]),
+        "API",
+        [
+            "Attestation", "Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "Metrics", "QR", "Relay", "Templates",
+            "World",
+        ]),
 
     tests("Directory", ["Directory", "Domain"]),
     tests("Domain", ["Attestation", "Bytes", "Crypto", "Domain", "GSM", "JSON", "TestSupport", "World"]),

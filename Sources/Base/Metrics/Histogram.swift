@@ -43,3 +43,18 @@ public final class Histogram: Sendable {
         return Double(seconds) + Double(attoseconds) / 1e18
     }
 }
+
+/// A histogram for each of a fixed set of keys. All of them exist from the start.
+public struct Histograms<Key: Hashable & Sendable>: Sendable {
+    private let histograms: [Key: Histogram]
+
+    init(_ histograms: [Key: Histogram]) { self.histograms = histograms }
+
+    public func observe(_ key: Key, _ duration: Duration) {
+        // The keys are all values of their type. If one is missing, only its count is wrong.
+        assert(histograms[key] != nil, "no histogram for \(key)")
+        histograms[key]?.observe(duration)
+    }
+
+    public subscript(key: Key) -> Histogram? { histograms[key] }
+}

@@ -99,6 +99,12 @@ extension Registry {
         declare(name, .counter, about, [Series(values: []) { String(read()) }])
     }
 
+    /// Declares a counter of seconds, whose value is kept elsewhere. `read` is called for each
+    /// scrape, on any thread.
+    public func secondsCounter(_ name: String, _ about: String, read: @escaping @Sendable () -> Duration) {
+        declare(name, .counter, about, [Series(values: []) { "\(Histogram.seconds(read()))" }])
+    }
+
     /// Declares a counter for each of some label values, with the counts kept elsewhere. `read` is
     /// called for each scrape, on any thread.
     public func counters(
@@ -199,6 +205,23 @@ extension Registry {
         let histogram = Histogram(upTo: bounds)
         declare(name, .histogram, about, [Series(values: [], samples: { histogram.samples })])
         return histogram
+    }
+
+    /// Declares a histogram of durations for each key.
+    /// - Parameter values: returns the label values of a key.
+    public func histograms<Key>(
+        _ name: String, _ about: String, by labels: [String], _ keys: [Key], upTo bounds: [Duration],
+        values: (Key) -> [String]
+    ) -> Histograms<Key> {
+        var histograms: [Key: Histogram] = [:]
+        var series: [Series] = []
+        for key in keys where histograms[key] == nil {
+            let histogram = Histogram(upTo: bounds)
+            histograms[key] = histogram
+            series.append(Series(values: values(key), samples: { histogram.samples }))
+        }
+        declare(name, .histogram, about, labels: labels, series)
+        return Histograms(histograms)
     }
 
     /// Declares a gauge whose value never changes while the process lives.

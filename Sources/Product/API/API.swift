@@ -3,6 +3,7 @@ import Domain
 import HTTP
 import JSON
 import Log
+import Metrics
 import Relay
 import World
 
@@ -44,6 +45,7 @@ public final class API: Handler {
     let drawing: any QRDrawing
     let missed = ReadinessLog()
     let sampled = SampledRequests()
+    let metrics: RequestMetrics
     private let turns: WebsiteConcurrencyLimit
     let time: any TimeSource
     private let randomness: any Randomness
@@ -60,11 +62,13 @@ public final class API: Handler {
     /// The OpenAPI document, built once.
     let description: [UInt8]
 
+    /// - Parameter registry: the metrics; a caller that does not read them leaves it out.
     public init(
         settings: Settings, relay: Relay, dependencies: [Dependency], drawing: any QRDrawing = ImmediateQRDrawing(),
-        time: any TimeSource, randomness: any Randomness, log: Log
+        time: any TimeSource, randomness: any Randomness, log: Log, registry: Registry = Registry()
     ) {
         self.settings = settings
+        metrics = RequestMetrics(Self.table.routes, in: registry)
         self.drawing = drawing
         self.relay = relay
         turns = WebsiteConcurrencyLimit(time: time)
@@ -129,7 +133,7 @@ public final class API: Handler {
     public func tooLarge(_ fields: Fields) -> Response {
         let access = AccessLogLine(
             id: requestID(), method: nil, route: "none", deadline: settings.deadline, hasCertificate: false,
-            sampled: sampled, time: time, log: log)
+            sampled: sampled, metrics: metrics, time: time, log: log)
         access.ended(Problem.tooLarge.code.status)
         return APIResponse(.tooLarge, to: fields).response(to: access.id)
     }
@@ -154,7 +158,7 @@ public final class API: Handler {
     private func access(_ request: Request, route: String) -> AccessLogLine {
         AccessLogLine(
             id: requestID(), method: request.method, route: route, deadline: settings.deadline,
-            hasCertificate: request.certificate != nil, sampled: sampled, time: time, log: log)
+            hasCertificate: request.certificate != nil, sampled: sampled, metrics: metrics, time: time, log: log)
     }
 
     private func requestID() -> String { Hex.encode(randomness.bytes(16)) }

@@ -42,6 +42,20 @@ import Testing
         for setting in ["tls.certificate", "tls.ca", "tls.websites", "tls.phones", "push.apns.ca"] {
             #expect(after.output.contains("\(certificates)\"\(setting)\"} "), "\(setting)")
         }
+        let logins = "twoefay_requests_total{method=\"POST\",route=\"/login\",status=\"2xx\"}"
+        #expect(MetricsPage.number(logins, after) == 2)
+        #expect(MetricsPage.number("twoefay_dependency_ready{dependency=\"store\"}", after) == 1)
+        #expect(MetricsPage.number("twoefay_dependency_ready{dependency=\"push\"}", after) == 1)
+        #expect(after.output.contains("\ntwoefay_build_info{version=\""))
+        // The kernel's own figures of the process. The hardening must not hide them.
+        for figure in [
+            "process_cpu_seconds_total", "process_resident_memory_bytes", "process_virtual_memory_bytes",
+            "process_open_fds", "process_max_fds", "process_start_time_seconds",
+        ] {
+            let lines = after.output.split(separator: "\n")
+            let line = try #require(lines.first { $0.hasPrefix("\(figure) ") }, "\(figure)")
+            #expect(try #require(Double(line.dropFirst(figure.count + 1)), "\(line)") > 0, "\(line)")
+        }
         // No text from a client, and nothing that identifies a user.
         for text in ["anna", "shop", "203.0.113", "the till", token, first.challenge, phone.device] {
             #expect(!after.output.contains(text), "\(text)")

@@ -4,8 +4,8 @@ import Relay
 import Synchronization
 import World
 
-/// The line of one request in the access log. It is written when the request is answered, or when
-/// its caller is gone (`deinit`).
+/// The line of one request in the access log, and its count in the metrics. It is written when the
+/// request is answered, or when its caller is gone (`deinit`).
 final class AccessLogLine: Sendable {
     let id: String
     private let method: String?
@@ -14,6 +14,7 @@ final class AccessLogLine: Sendable {
     private let deadline: Duration
     private let hasCertificate: Bool
     private let sampled: SampledRequests
+    private let metrics: RequestMetrics
     private let time: any TimeSource
     private let log: Log
     private let state = Mutex(State())
@@ -26,7 +27,7 @@ final class AccessLogLine: Sendable {
 
     init(
         id: String, method: String?, route: String, deadline: Duration, hasCertificate: Bool,
-        sampled: SampledRequests, time: any TimeSource, log: Log
+        sampled: SampledRequests, metrics: RequestMetrics, time: any TimeSource, log: Log
     ) {
         self.id = id
         self.method = method
@@ -34,6 +35,7 @@ final class AccessLogLine: Sendable {
         self.deadline = deadline
         self.hasCertificate = hasCertificate
         self.sampled = sampled
+        self.metrics = metrics
         self.time = time
         self.log = log
         started = time.instant()
@@ -67,6 +69,7 @@ final class AccessLogLine: Sendable {
     }
 
     private func write(_ state: State, _ taken: Duration, status: Int?, outcome: String?) {
+        metrics.ended(method, route, status: status, taken: state.isHeld ? nil : taken)
         guard isWritten(state, status) else { return }
         var website: String?
         var device: String?

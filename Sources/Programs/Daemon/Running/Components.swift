@@ -54,6 +54,7 @@ final class Components: Sendable {
     /// authority is in this process.
     let remoteCertificates: RemoteCertificates?
     let registry = Registry()
+    let dependencies: DependencyMetrics
     let proxies: Proxies
     let admission: AdmissionControl
     let refusals: HandshakeRefusals
@@ -64,6 +65,7 @@ final class Components: Sendable {
         self.hardening = hardening
         Hardening.show(hardening, in: registry)
         let time = SystemTime()
+        ProcessMetrics.show(startedAt: time.now(), in: registry)
         let randomness = SystemRandomness()
         let url = try settings.store()
         let proxies = Proxies(settings.proxies?.all ?? [])
@@ -155,11 +157,13 @@ final class Components: Sendable {
         if let hardening {
             dependencies.append(Dependency("hardening", isAdvisory: true) { hardening.fault })
         }
+        self.dependencies = DependencyMetrics(dependencies, in: registry)
         api = API(
             settings: API.Settings(
                 origin: settings.origin.settingsText, applicationServerKey: webPush?.applicationServerKey),
             relay: relay,
-            dependencies: dependencies, drawing: drawing, time: time, randomness: randomness, log: log)
+            dependencies: dependencies, drawing: drawing, time: time, randomness: randomness, log: log,
+            registry: registry)
     }
 
     func close() {

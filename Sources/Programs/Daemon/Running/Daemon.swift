@@ -114,7 +114,8 @@ public final class Daemon: Sendable {
         hardening = components.hardening
         operationsKey = components.operationsKey
         let relay = components.relay
-        page = try await MetricsPage.start(settings, components.registry, on: components.group.loops[0], log: log)
+        page = try await MetricsPage.start(
+            settings, components.registry, components.dependencies, on: components.group.loops[0], log: log)
         // The first heartbeat precedes the first request. Other relays take over the work of a
         // relay that has no heartbeat. The keys are read before nonces are needed.
         await components.group.loops[0].perform {

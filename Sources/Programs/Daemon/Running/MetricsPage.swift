@@ -8,12 +8,14 @@ import Metrics
 /// The page `/metrics`, for a Prometheus on this machine.
 struct MetricsPage: Pages {
     let registry: Registry
+    let dependencies: DependencyMetrics
 
     func answer(_ request: Request) async -> Response {
         guard request.path == "/metrics" else { return .plain(404, "Not found. The metrics are at /metrics.\n") }
         guard request.method != "POST" else {
             return .plain(405, "Method not allowed. Use GET or HEAD.\n", [Fields.Field("allow", "GET, HEAD")])
         }
+        await dependencies.check()
         return Response(
             status: 200, fields: Fields([Fields.Field("content-type", Registry.contentType)]),
             body: registry.exposition())
@@ -21,7 +23,7 @@ struct MetricsPage: Pages {
 
     /// Starts the page if the settings name an address for it; returns nil otherwise.
     static func start(
-        _ settings: Settings, _ registry: Registry, on loop: EventLoop, log: Log
+        _ settings: Settings, _ registry: Registry, _ dependencies: DependencyMetrics, on loop: EventLoop, log: Log
     ) async throws(Failure) -> LoopBound<HTTP1Server>? {
         guard let wanted = settings.metrics?.place else { return nil }
         let outcome = await loop.perform { () async -> Result<LoopBound<HTTP1Server>, Failure> in
@@ -30,7 +32,8 @@ struct MetricsPage: Pages {
                     throw SystemFailure("\(wanted.host)", EADDRNOTAVAIL)
                 }
                 let server = try HTTP1Server(
-                    loop: loop, address: address, pages: MetricsPage(registry: registry), log: log)
+                    loop: loop, address: address, pages: MetricsPage(registry: registry, dependencies: dependencies),
+                    log: log)
                 try server.start()
                 log.notice("metrics.started", [.address: server.address.description])
                 return .success(LoopBound(server, on: loop))

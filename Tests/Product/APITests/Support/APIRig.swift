@@ -30,7 +30,7 @@ final class APIRig: Sendable {
             settings: API.Settings(origin: RelayRig.origin, deadline: deadline),
             relay: try statements.map { try rig.relay(over: $0.store(at: store.url)) } ?? rig.relay,
             dependencies: dependencies, time: relay.time, randomness: SystemRandomness(),
-            log: Log(minimum: .info, time: relay.time, sink: relay.sink))
+            log: Log(minimum: .info, time: relay.time, sink: relay.sink), registry: rig.registry)
     }
 
     /// Another relay over the same store.
