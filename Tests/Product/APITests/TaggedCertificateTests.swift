@@ -263,6 +263,11 @@ import World
             (try signer.statement(claims: { $0["label"] = "a\u{202e}b" }), "statement"),
             (try signer.statement(claims: { $0["label"] = nil }), "statement"),
             (try signer.statement(claims: { $0["iat"] = "now" }), "statement"), ("a.b.c", "statement"),
+            // Times that no clock shows: the first two overflow in milliseconds, the others have no RFC 3339 form.
+            (try signer.statement(claims: { $0["iat"] = .integer(.max) }), "statement"),
+            (try signer.statement(claims: { $0["iat"] = .integer(.min) }), "statement"),
+            (try signer.statement(claims: { $0["iat"] = .integer(253_402_214_400) }), "statement"),
+            (try signer.statement(claims: { $0["iat"] = .integer(-1) }), "statement"),
             (try signer.statement(key: try P256PrivateKey.generate()), "signature"),
             // The enrolment key signs no documents.
             (try signer.statement(key: signer.phone.key), "signature"), (try signer.statement(other), "digest"),
