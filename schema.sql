@@ -193,6 +193,14 @@ CREATE TABLE IF NOT EXISTS tagged_certificate (
 
 CREATE INDEX IF NOT EXISTS tagged_certificate_user ON tagged_certificate (user_id);
 
+-- The purpose of each key that a phone has ever named. A row is never deleted: a key that has signed for one purpose would
+-- otherwise lend these signatures to another one.
+CREATE TABLE IF NOT EXISTS used_key (
+    thumbprint binary(32) NOT NULL PRIMARY KEY,     -- SHA-256 of the SubjectPublicKeyInfo
+    purpose varchar(48) NOT NULL,           -- enrolment, agreement, statement:TAG, raw:TAG
+    device_id binary(16) NOT NULL           -- the phone that named it first
+) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
 -- The last report of each phone about itself. Only the phone's software says so: a report is a hint and no proof. A column
 -- is null if the phone does not report it. The table is apart from `device`, so that reports and logins do not conflict.
 CREATE TABLE IF NOT EXISTS device_report (

@@ -151,6 +151,48 @@ import World
         #expect(try signer.rig.relay.count("SELECT count(*) FROM tagged_certificate") == 1)
     }
 
+    /// A key that has ever signed for one purpose gets no other one, whatever became of the row.
+    @Test(arguments: StoreKind.all) func keyNeverChangesItsPurpose(kind: StoreKind) async throws {
+        let signer = try await Signer(kind)
+        let other = try await Signer(beside: signer, user: "eve")
+        let first = try P256PrivateKey.generate()
+        #expect(try await signer.certify("legacy", key: first).status == 200)
+        signer.rig.relay.time.advance(by: .seconds(7))
+        #expect(try await signer.certify("legacy", key: try P256PrivateKey.generate()).status == 200)
+        // The row of the first key is gone; its bare signatures are not.
+        for answer in [
+            try await signer.certify("sign", key: first), try await other.certify("legacy", key: first),
+            try await other.certify(key: signer.phone.agreement),
+        ] {
+            #expect(answer.status == 409 && answer.faults == ["csr taken"], "\(answer.text)")
+        }
+        #expect(await signer.shop.send("DELETE", "/user/bob").status == 204)
+        #expect(try await other.certify("sign", key: first).status == 409)
+        #expect(try await other.certify("sign").status == 200)
+    }
+
+    /// The key of a certificate cannot be enrolled afterwards, nor named for secrets.
+    @Test(arguments: StoreKind.all) func documentKeyIsNeverEnrolled(kind: StoreKind) async throws {
+        let signer = try await Signer(kind)
+        #expect(try await signer.certify("legacy").status == 200)
+        let agreement = try P256PrivateKey.generate()
+        let user = try await signer.shop.register("eve")
+        let phones = [
+            try TestPhone(pushToken: "eve", key: signer.key, agreement: agreement),
+            try TestPhone(pushToken: "eve", agreement: signer.key),
+            try TestPhone(pushToken: "eve", agreement: signer.phone.key),
+            try TestPhone(pushToken: "eve", key: signer.phone.agreement, agreement: agreement),
+        ]
+        for (index, phone) in phones.enumerated() {
+            let refused = try await signer.shop.verify(phone, token: user.token, code: user.code)
+            #expect(refused.status == 401, "\(index): \(refused.text)")
+        }
+        #expect(try signer.rig.relay.count("SELECT count(*) FROM device") == 1)
+        signer.rig.relay.time.advance(by: .seconds(60))
+        let honest = try TestPhone(pushToken: "eve", agreement: agreement)
+        #expect(try await signer.shop.verify(honest, token: user.token, code: user.code).status == 200)
+    }
+
     @Test func requestThatThePhoneDidNotSignIsRefused() async throws {
         let signer = try await Signer()
         let stranger = try P256PrivateKey.generate()
@@ -339,6 +381,12 @@ import World
         ] {
             #expect(answer.status == 409 && answer.faults == ["tag state"], "\(answer.text)")
         }
+        // What the key has signed under the other mark would count now.
+        signer.rig.relay.time.advance(by: .seconds(7))
+        let same = try await signer.certify("legacy")
+        #expect(same.status == 409 && same.faults == ["csr taken"], "\(same.text)")
+        let another = try await signer.certify("legacy", key: try P256PrivateKey.generate())
+        #expect(another.status == 200 && another["raw"] == .bool(second == "legacy:raw"), "\(another.text)")
     }
 
     /// A website that lets a phone sign a hash, and so the signing input of a decision, gets no

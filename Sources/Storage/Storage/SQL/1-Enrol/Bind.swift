@@ -82,12 +82,16 @@ extension Store {
             useActivation(
                 now: now, operation: .id(operation), digest: .blob(digest), user: user,
                 isWaiting: .bool(device.state == .waiting), device: id, thumbprint: .blob(device.thumbprint),
-                slots: .integer(Int64(slots))),
+                agreementThumbprint: .blob(device.agreementThumbprint), slots: .integer(Int64(slots))),
             device.updated(code: digest, as: operation), device.inserted(code: digest, as: operation),
-            AttestationRows.dropReplaced(device.id, as: operation), AttestationRows.inserted(device, as: operation),
-            AttestationRows.dropOrphans(of: device.user), DeviceReports.droppedAtBinding(of: device.id, as: operation),
-            OperationSecrets.stored(secret, of: device.id, revocation: device.revocation, as: operation),
         ]
+        let later =
+            UsedKeys.recorded(of: device, as: operation) + [
+                AttestationRows.dropReplaced(device.id, as: operation), AttestationRows.inserted(device, as: operation),
+                AttestationRows.dropOrphans(of: device.user),
+                DeviceReports.droppedAtBinding(of: device.id, as: operation),
+                OperationSecrets.stored(secret, of: device.id, revocation: device.revocation, as: operation),
+            ]
         var rows: [SignedRows] = [.user(device.user).signed, .activation(digest).signed, .device(device.id).signed]
         rows += [.attestation(of: device.id).lenient]
         rows += AccountEventRows.rows(.deviceBound, as: operation)
@@ -97,7 +101,7 @@ extension Store {
             bound += Recoveries.phonesReplaced(by: device.id, of: device.user, at: device.at, as: operation)
         }
         let change = Change(
-            "bind", operation, rows: rows, writes + bound,
+            "bind", operation, rows: rows, writes + later + bound,
             reads: [
                 isFull(digest: .blob(digest), user: user, now: now, device: id, slots: .integer(Int64(slots)))
             ])
@@ -131,7 +135,7 @@ private let dropFailed = Statement(
 /// expired, only an activation by an operator is accepted; while a user is disabled, none is. A
 /// further phone needs an approval or waits for one. A phone that replaces all others needs no free
 /// slot, but its recovery must not have been cancelled. A key belongs to one phone, which must be
-/// neither suspended nor unbound.
+/// neither suspended nor unbound, and has no other purpose.
 private let useActivation = Statement(
     """
     UPDATE activation SET used_at = :now, operation = :operation
@@ -145,6 +149,7 @@ private let useActivation = Statement(
     AND NOT EXISTS
     (SELECT 1 FROM device d
     WHERE d.thumbprint = :thumbprint AND (d.id <> :device OR d.state IN ('suspended', 'revoked')))
+    AND \(UsedKeys.areFreeForPhone)
     AND (activation.approval = 'recovery' OR \(heldSlots) < :slots)
     """)
 

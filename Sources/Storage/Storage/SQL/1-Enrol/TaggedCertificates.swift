@@ -12,6 +12,7 @@ extension Store: TaggedCertificateStore {
         let (user, now) = (SQLValue.id(phone.user), SQLValue.timestamp(certificate.createdAt))
         let (serial, expiresAt) = (SQLValue.text(certificate.serial), SQLValue.timestamp(certificate.expiresAt))
         let thumbprint = SQLValue.blob(new.key.spkiThumbprint)
+        let purpose = UsedKeys.purpose(of: certificate.tag, isRaw: certificate.isRaw)
         let change = Change(
             "tag", operation,
             rows: [.user(phone.user).signed, .device(phone.id), .tagged(phone.id, certificate.tag).signed],
@@ -19,8 +20,9 @@ extension Store: TaggedCertificateStore {
                 Locks.hold(user: user),
                 markUser(
                     operation: own, user: user, device: device, key: .blob(phone.key), thumbprint: thumbprint,
-                    publicKey: .blob(new.key.x963), tag: tag),
+                    purpose: .text(purpose)),
                 auditTagged(operation: own, now: now, device: device, tag: tag, user: user),
+                UsedKeys.recorded(thumbprint, purpose, of: device, as: own),
                 revokeReplaced(now: now, device: device, tag: tag, thumbprint: thumbprint, operation: own),
                 CertificateRows.inserted(serial, of: device, until: expiresAt, at: now, as: own),
             ]
@@ -103,16 +105,15 @@ public enum TaggedCertificates {
         "DELETE FROM tagged_certificate WHERE user_id = :user AND device_id <> :device AND \(Guards.audited)")
 }
 
-/// Marks the row of the user of an active phone. The key must have no other use: neither an
-/// enrolment nor another tag, nor the sealing of secrets.
+/// Marks the row of the user of an active phone. The key must never have had another purpose:
+/// neither an enrolment nor another tag, nor the same tag with another mark, nor the sealing of
+/// secrets.
 private let markUser = Statement(
     """
     UPDATE user SET operation = :operation WHERE id = :user AND EXISTS
     (SELECT 1 FROM device d WHERE d.id = :device AND d.user_id = user.id AND d.thumbprint = :key
-    AND d.state = 'active' AND coalesce(d.agreement_key, '') <> :publicKey)
-    AND NOT EXISTS (SELECT 1 FROM device o WHERE o.thumbprint = :thumbprint)
-    AND NOT EXISTS (SELECT 1 FROM tagged_certificate t
-    WHERE t.thumbprint = :thumbprint AND (t.device_id <> :device OR t.tag <> :tag))
+    AND d.state = 'active')
+    AND NOT EXISTS (SELECT 1 FROM device o WHERE o.thumbprint = :thumbprint) AND \(UsedKeys.isFreeForTag)
     """)
 
 private let auditTagged = Statement(
