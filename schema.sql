@@ -164,6 +164,8 @@ CREATE INDEX IF NOT EXISTS attestation_user ON attestation (user_id);
 CREATE TABLE IF NOT EXISTS certificate (
     serial varchar(40) NOT NULL PRIMARY KEY,    -- hexadecimal
     device_id binary(16) NOT NULL,
+    tag varchar(32),                        -- of a tagged certificate; null: it authenticates the phone
+    thumbprint binary(32),                  -- of a tagged certificate: SHA-256 of the SubjectPublicKeyInfo
     created_at datetime(3) NOT NULL,
     expires_at datetime(3) NOT NULL,
     revoked_at datetime(3),                 -- when the phone was unbound or suspended, or its user deleted

@@ -139,6 +139,12 @@ public enum CallFailure: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
+    /// The refusal, if the relay answers and refuses this request only for now; nil otherwise.
+    public var postponement: RelayRefusal? {
+        guard case .refused(let refusal) = self, [429, 500, 503].contains(refusal.status) else { return nil }
+        return refusal
+    }
+
     /// Whether a later attempt may succeed: the relay was not reached, did not answer, or failed
     /// temporarily.
     public var mayPass: Bool {

@@ -290,6 +290,44 @@ import World
         #expect(try signer.revoked() == 2)
     }
 
+    /// Replacing a key revokes all of its certificates, not only the newest one.
+    @Test(arguments: StoreKind.all) func newKeyRevokesAllCertificatesOfTheOldOne(kind: StoreKind) async throws {
+        let signer = try await Signer(kind)
+        #expect(try await signer.certify().status == 200)
+        signer.rig.relay.time.advance(by: .seconds(86_400 * 60))
+        #expect(try await signer.certify().status == 200)
+        signer.rig.relay.time.advance(by: .seconds(86_400))
+        #expect(try await signer.certify("legacy", key: try P256PrivateKey.generate()).status == 200)
+        #expect(try await signer.certify(key: try P256PrivateKey.generate()).status == 200)
+        #expect(try signer.revoked() == 2)
+    }
+
+    /// A phone cannot fill the revocation list with replaced keys.
+    @Test(arguments: StoreKind.all) func phoneHasFewCertificatesOfOneTag(kind: StoreKind) async throws {
+        let signer = try await Signer(kind)
+        for number in 1...6 {
+            let answer = try await signer.certify(key: try P256PrivateKey.generate())
+            #expect(answer.status == (number <= 4 ? 200 : 429), "\(number): \(answer.text)")
+            signer.rig.relay.time.advance(by: .seconds(7))
+        }
+        #expect(try signer.rig.relay.count("SELECT count(*) FROM certificate WHERE tag = 'sign'") == 4)
+        // Another tag has room of its own, and the first one has again when the oldest has expired.
+        #expect(try await signer.certify("legacy").status == 200)
+        signer.rig.relay.time.advance(by: .seconds(86_400 * 90))
+        #expect(try await signer.certify(key: try P256PrivateKey.generate()).status == 200)
+    }
+
+    /// However many tags a phone has, it can renew the certificate that authenticates it.
+    @Test(arguments: StoreKind.all) func tagsLeaveRoomForThePhoneItself(kind: StoreKind) async throws {
+        let tags = (1...8).map { "tag-\($0)" }
+        let signer = try await Signer(kind, tags: tags.joined(separator: ", "))
+        for tag in tags {
+            #expect(try await signer.certify(tag, key: try P256PrivateKey.generate()).status == 200)
+        }
+        let renewed = await signer.site.send("POST", "/device", ["certificate": true])
+        #expect(renewed.status == 200 && renewed["certificate"]?.string != nil, "\(renewed.text)")
+    }
+
     // MARK: Documents
 
     @Test func wrongStatementIsNoSignature() async throws {

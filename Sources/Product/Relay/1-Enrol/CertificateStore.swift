@@ -9,9 +9,10 @@ import World
 /// active. The change that suspends, resumes or unbinds a phone, and the deletion of its user,
 /// change its certificates in the same script. So no certificate of a phone that lost its rights is
 /// missing in the list, unless somebody changed the phone's row by SQL. A phone has at most
-/// `NewCertificate.most` at a time, so none makes the list long.
+/// `NewCertificate.most` at a time, and `NewTaggedCertificate.most` for each tag, so none makes the
+/// list long.
 public protocol CertificateStore: Sendable {
-    /// Returns how many certificates of a phone have not expired.
+    /// Returns how many certificates of a phone, without the tagged ones, have not expired.
     func livingCertificates(of device: DeviceID, at: Timestamp) async throws(StoreFailure) -> LivingCertificates
     /// Records a certificate. Returns false if the phone is not active, or has too many.
     func record(_ certificate: NewCertificate, as operation: Operation) async throws(StoreFailure) -> Bool

@@ -44,6 +44,10 @@ public struct TaggedCertificate: Sendable, Equatable {
 
 /// A tagged certificate to be recorded.
 public struct NewTaggedCertificate: Sendable {
+    /// The most certificates of one phone and tag that have not expired. A phone that renews its
+    /// certificate in time has two, and it may have replaced the key.
+    public static let most = 4
+
     public let certificate: TaggedCertificate
     public let phone: PhoneCredential
     public let key: P256PublicKey
@@ -59,7 +63,10 @@ public enum TaggedCertificateOutcome: Sendable, Equatable {
     case done
     /// The phone is no longer active.
     case gone
-    /// The key has another use: it belongs to an enrolment, to another phone or to another tag.
+    /// The phone has too many certificates of this tag until then.
+    case full(until: Timestamp)
+    /// The key has or had another use: it belongs to an enrolment, to another phone, to another tag
+    /// or to one with another mark.
     case usedKey
 }
 
@@ -166,6 +173,9 @@ extension Relay {
                     .outcome: new.certificate.tag,
                 ])
         case .gone: throw .unauthenticated
+        case .full(let end):
+            log.notice("device.certificates", [.device: new.phone.id.text, .count: NewTaggedCertificate.most])
+            throw .limited(retryAfter: end - new.certificate.createdAt)
         case .usedKey: throw Self.usedKey
         }
     }

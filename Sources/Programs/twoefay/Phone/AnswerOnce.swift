@@ -156,13 +156,20 @@ extension Tool {
             ]), code: decision.isMeant(by: login) ? .ok : .failed)
     }
 
-    /// Returns a phone that can send requests. If its certificate ends soon, it is renewed first.
+    /// Returns a phone that can send requests. If its certificate ends soon, it is renewed first,
+    /// unless the relay refuses that for now: the phone can still answer.
     static func fresh(
         _ entry: Keyring.Entry, _ identity: Responder.Identity, _ keyring: Keyring, _ loop: EventLoop
     ) async throws(CallFailure) -> Responder {
         let phone = try Responder(entry.enrolment, by: identity, language: PhoneOptions.language, loop: loop)
         guard phone.isToRenew else { return phone }
-        let renewed = try await phone.change(renews: true)
+        let renewed: Enrolment
+        do throws(CallFailure) {
+            renewed = try await phone.change(renews: true)
+        } catch {
+            guard error.postponement == nil else { return phone }
+            throw error
+        }
         phone.close()
         do throws(Failure) {
             try keyring.update(entry, renewed)

@@ -15,12 +15,16 @@ final class PolledPhone {
     private var isOver = false
     /// The challenges and refusals that were printed already.
     private var known: Set<String> = []
+    /// The time before which the phone does not ask for a certificate again; nil if none was refused.
+    private var renewalAt: Instant?
     /// The number of unread notices that was printed last.
     private var unread = 0
 
     /// The pause between two requests, if the relay answers at once and reports nothing new.
     private static let pause: Duration = .seconds(2)
     private static let longestPause: Duration = .seconds(30)
+    /// The pause after a refused renewal, unless the relay names a longer one.
+    private static let renewalPause: Duration = .seconds(3600)
 
     init(_ entry: Keyring.Entry, of session: PhoneSession) throws(Failure) {
         self.entry = entry
@@ -122,9 +126,24 @@ final class PolledPhone {
         emit(text, "notices", ["unread": .integer(Int64(count))])
     }
 
+    /// Renews the certificate if it ends soon. If the relay refuses that for now, the phone goes on
+    /// with what it has: the certificate, or DPoP once that has expired.
     private func renew() async throws(CallFailure) {
-        guard responder.isToRenew else { return }
-        let enrolment = try await responder.change(renews: true)
+        guard responder.isToRenew, renewalAt.map({ loop.time.instant() >= $0 }) != false else { return }
+        let enrolment: Enrolment
+        do throws(CallFailure) {
+            enrolment = try await responder.change(renews: true)
+        } catch {
+            guard let refusal = error.postponement else { throw error }
+            let pause = max(Self.renewalPause, .seconds(refusal.retryAfter ?? 0))
+            renewalAt = loop.time.instant() + pause
+            return emit(
+                "The certificate is not renewed yet: \(error.description).", "trouble",
+                [
+                    "error": .string(error.description),
+                    "again_in_milliseconds": .integer(pause.wholeMilliseconds),
+                ])
+        }
         do throws(Failure) {
             try session.keyring.update(entry, enrolment)
         } catch {

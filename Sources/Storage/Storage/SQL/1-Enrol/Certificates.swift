@@ -60,13 +60,14 @@ private let markUser = Statement(
     """
     UPDATE user SET operation = :operation WHERE id = :user AND EXISTS
     (SELECT 1 FROM device d WHERE d.id = :device AND d.user_id = user.id AND d.state = 'active')
-    AND (SELECT count(*) FROM certificate c WHERE c.device_id = :device AND c.expires_at > :now) < :most
+    AND (SELECT count(*) FROM certificate c
+    WHERE c.device_id = :device AND c.tag IS NULL AND c.expires_at > :now) < :most
     """)
 
 private let countLiving = Statement(
     """
     SELECT count(*) AS living, min(expires_at) AS first_end FROM certificate
-    WHERE device_id = :device AND expires_at > :now
+    WHERE device_id = :device AND tag IS NULL AND expires_at > :now
     """)
 
 private let auditCertificate = Statement(
@@ -87,16 +88,23 @@ private let findRevoked = Statement(
 /// The changes of certificates that follow a change of their phone or its user.
 enum CertificateRows {
     /// Records a certificate, after the audit row of its phone.
+    ///
+    /// - Parameter tagged: the tag and the thumbprint of the key; nil for the key that authenticates
+    ///   the phone.
     static func inserted(
-        _ serial: SQLValue, of device: SQLValue, until expiresAt: SQLValue, at now: SQLValue, as operation: SQLValue
+        _ serial: SQLValue, of device: SQLValue, tagged: (tag: SQLValue, thumbprint: SQLValue)? = nil,
+        until expiresAt: SQLValue, at now: SQLValue, as operation: SQLValue
     ) -> BoundStatement {
-        insertCertificate(serial: serial, device: device, now: now, expiresAt: expiresAt, operation: operation)
+        insertCertificate(
+            serial: serial, device: device, tag: tagged?.tag ?? .null, thumbprint: tagged?.thumbprint ?? .null,
+            now: now,
+            expiresAt: expiresAt, operation: operation)
     }
 
     private static let insertCertificate = Statement(
         """
-        INSERT INTO certificate (serial, device_id, created_at, expires_at, revoked_at, is_on_hold)
-        SELECT :serial, a.device_id, :now, :expiresAt, NULL, 0 FROM audit a
+        INSERT INTO certificate (serial, device_id, tag, thumbprint, created_at, expires_at, revoked_at, is_on_hold)
+        SELECT :serial, a.device_id, :tag, :thumbprint, :now, :expiresAt, NULL, 0 FROM audit a
         WHERE a.operation = :operation AND a.device_id = :device
         /*M! ON DUPLICATE KEY UPDATE serial = certificate.serial */ /*S! ON CONFLICT DO NOTHING */
         """)

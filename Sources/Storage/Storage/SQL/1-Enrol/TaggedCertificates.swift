@@ -20,11 +20,12 @@ extension Store: TaggedCertificateStore {
                 Locks.hold(user: user),
                 markUser(
                     operation: own, user: user, device: device, key: .blob(phone.key), thumbprint: thumbprint,
-                    purpose: .text(purpose)),
+                    purpose: .text(purpose), tag: tag, now: now, most: .integer(Int64(NewTaggedCertificate.most))),
                 auditTagged(operation: own, now: now, device: device, tag: tag, user: user),
                 UsedKeys.recorded(thumbprint, purpose, of: device, as: own),
                 revokeReplaced(now: now, device: device, tag: tag, thumbprint: thumbprint, operation: own),
-                CertificateRows.inserted(serial, of: device, until: expiresAt, at: now, as: own),
+                CertificateRows.inserted(
+                    serial, of: device, tagged: (tag, thumbprint), until: expiresAt, at: now, as: own),
             ]
                 + [updateTagged, insertTagged].map {
                     $0(
@@ -32,9 +33,21 @@ extension Store: TaggedCertificateStore {
                         pem: .text(certificate.pem), now: now, expiresAt: expiresAt, device: device, tag: tag,
                         user: user, operation: own)
                 },
-            reads: [activePhone(device: device, key: .blob(phone.key))])
+            reads: [
+                activePhone(device: device, key: .blob(phone.key)),
+                livingOfTag(device: device, tag: tag, now: now),
+            ])
         return try await run(
-            Query(change: change) { rows in rows.happened ? .done : rows[1].isEmpty ? .gone : .usedKey })
+            Query(change: change) { rows throws(StoreFailure) in
+                guard !rows.happened else { return .done }
+                guard !rows[1].isEmpty else { return .gone }
+                if let row = rows[2].first, try row.integer("living") >= NewTaggedCertificate.most,
+                    let end = try row.optionalTimestamp("first_end")
+                {
+                    return .full(until: end)
+                }
+                return .usedKey
+            })
     }
 
     public func taggedCertificates(of user: UserID) async throws(StoreFailure) -> [TaggedCertificate] {
@@ -114,6 +127,8 @@ private let markUser = Statement(
     (SELECT 1 FROM device d WHERE d.id = :device AND d.user_id = user.id AND d.thumbprint = :key
     AND d.state = 'active')
     AND NOT EXISTS (SELECT 1 FROM device o WHERE o.thumbprint = :thumbprint) AND \(UsedKeys.isFreeForTag)
+    AND (SELECT count(*) FROM certificate c
+    WHERE c.device_id = :device AND c.tag = :tag AND c.expires_at > :now) < :most
     """)
 
 private let auditTagged = Statement(
@@ -124,13 +139,20 @@ private let auditTagged = Statement(
     \(Audit.once)
     """)
 
-/// Revokes the replaced certificate if it was for another key. One for the same key stays valid
-/// until it expires, because documents that it signed are still checked with it.
+/// Revokes all certificates of this phone and tag for other keys. Those for the same key stay valid
+/// until they expire, because documents that the key signed are still checked with them.
 private let revokeReplaced = Statement(
     """
     UPDATE certificate SET revoked_at = coalesce(revoked_at, :now)
-    WHERE serial = (SELECT t.serial FROM tagged_certificate t
-    WHERE t.device_id = :device AND t.tag = :tag AND t.thumbprint <> :thumbprint) AND \(Guards.audited)
+    WHERE device_id = :device AND tag = :tag AND thumbprint <> :thumbprint AND \(Guards.audited)
+    """)
+
+/// Counts the certificates of a phone and tag that have not expired, revoked or not: all of them are
+/// or may come on the revocation list.
+private let livingOfTag = Statement(
+    """
+    SELECT count(*) AS living, min(expires_at) AS first_end FROM certificate
+    WHERE device_id = :device AND tag = :tag AND expires_at > :now
     """)
 
 private let updateTagged = Statement(
