@@ -337,6 +337,8 @@ import World
             let answer = try await bound.ask()
             #expect(answer.status == 403, "\(state): \(answer.text)")
         }
+        try bound.rig.relay.execute("UPDATE user SET state = 'active', expires_at = '2000-01-01 00:00:00.000'")
+        #expect(try await bound.ask().status == 403)
         #expect(try bound.rig.relay.count("SELECT count(*) FROM factor") == 0)
     }
 

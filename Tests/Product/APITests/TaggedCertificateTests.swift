@@ -375,6 +375,24 @@ import World
         #expect(answer.status == 500, "\(answer.text)")
     }
 
+    /// Whoever has the phone of a user who may not log in signs nothing.
+    @Test(arguments: StoreKind.all) func barredUserSignsNothing(kind: StoreKind) async throws {
+        let signer = try await Signer(kind)
+        #expect(try await signer.certify().status == 200)
+        signer.rig.relay.time.advance(by: .seconds(7))
+        for change in [
+            "state = 'locked'", "state = 'frozen'", "state = 'disabled'",
+            "state = 'active', expires_at = '2000-01-01 00:00:00.000'",
+        ] {
+            try signer.rig.relay.execute("UPDATE user SET \(change)")
+            let answer = await signer.verify(try signer.statement())
+            #expect(answer["valid"] == false && answer["fault"] == "user", "\(change): \(answer.text)")
+            #expect(try await signer.certify("legacy", key: try P256PrivateKey.generate()).status == 403, "\(change)")
+        }
+        try signer.rig.relay.execute("UPDATE user SET expires_at = NULL")
+        #expect(await signer.verify(try signer.statement())["valid"] == true)
+    }
+
     @Test func otherWebsiteFindsNoSigner() async throws {
         let signer = try await Signer()
         #expect(try await signer.certify().status == 200)

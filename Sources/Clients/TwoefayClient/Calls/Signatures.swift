@@ -36,7 +36,7 @@ public enum DocumentSignature: Sendable, Equatable {
 public struct SignatureVerdict: Sendable, Equatable {
     /// Whether the phone of this user has signed this document.
     public let isValid: Bool
-    /// The reason if it has not: `statement`, `signature`, `digest` or `certificate`.
+    /// The reason if it has not: `statement`, `signature`, `digest`, `certificate` or `user`.
     public let fault: String?
     /// The label that the phone showed; nil for a bare hash, about which the phone showed nothing.
     public let label: String?

@@ -12,7 +12,9 @@ public protocol TaggedCertificateStore: Sendable {
     func taggedCertificates(of user: UserID) async throws(StoreFailure) -> [TaggedCertificate]
     /// Returns the signer with a tagged certificate; nil if this website has no such active phone,
     /// or the phone no such certificate.
-    func signer(_ device: DeviceID, tag: String, of website: WebsiteID) async throws(StoreFailure) -> DocumentSigner?
+    func signer(
+        _ device: DeviceID, tag: String, of website: WebsiteID, at: Timestamp
+    ) async throws(StoreFailure) -> DocumentSigner?
 }
 
 /// A further certificate of a phone, for a key that is not its enrolment key.
@@ -63,6 +65,8 @@ public enum TaggedCertificateOutcome: Sendable, Equatable {
     case done
     /// The phone is no longer active.
     case gone
+    /// The user is locked, frozen, disabled or expired.
+    case barred(UserState)
     /// The phone has too many certificates of this tag until then.
     case full(until: Timestamp)
     /// The key has or had another use: it belongs to an enrolment, to another phone, to another tag
@@ -73,14 +77,19 @@ public enum TaggedCertificateOutcome: Sendable, Equatable {
 /// A phone and its tagged certificate, to check what it has signed.
 public struct DocumentSigner: Sendable, Equatable {
     public let username: String
+    /// The state of the user now.
+    public let state: UserState
     public let certificate: TaggedCertificate
     /// Whether the certificate is on the revocation list.
     public let isRevoked: Bool
     /// Whether the key of the certificate is the enrolment key of a phone.
     public let isEnrolmentKey: Bool
 
-    public init(username: String, certificate: TaggedCertificate, isRevoked: Bool, isEnrolmentKey: Bool) {
+    public init(
+        username: String, state: UserState, certificate: TaggedCertificate, isRevoked: Bool, isEnrolmentKey: Bool
+    ) {
         self.username = username
+        self.state = state
         self.certificate = certificate
         self.isRevoked = isRevoked
         self.isEnrolmentKey = isEnrolmentKey
@@ -173,6 +182,7 @@ extension Relay {
                     .outcome: new.certificate.tag,
                 ])
         case .gone: throw .unauthenticated
+        case .barred(let state): throw Self.barred(state)
         case .full(let end):
             log.notice("device.certificates", [.device: new.phone.id.text, .count: NewTaggedCertificate.most])
             throw .limited(retryAfter: end - new.certificate.createdAt)

@@ -32,6 +32,8 @@ public struct SignatureVerdict: Sendable, Equatable {
         case statement, signature, digest
         /// The certificate has expired, or is on the revocation list.
         case certificate
+        /// The user is locked, frozen, disabled or expired.
+        case user
     }
 
     /// The reason why the signature does not count; nil if it does.
@@ -54,7 +56,7 @@ extension Relay {
     /// owner never saw. An enrolment key never counts.
     public func verify(_ question: SignatureQuestion, by website: Website) async throws(Refusal) -> SignatureVerdict {
         let signer = try await withStore("verifySignature") { () async throws(StoreFailure) in
-            try await store.signer(question.device, tag: question.tag, of: website.id)
+            try await store.signer(question.device, tag: question.tag, of: website.id, at: time.now())
         }
         guard let signer else { throw .notFound }
         let certificate = signer.certificate
@@ -84,6 +86,7 @@ extension Relay {
         func verdict(_ fault: SignatureVerdict.Fault?) -> SignatureVerdict {
             SignatureVerdict(fault: fault, username: signer.username, certificate: signer.certificate)
         }
+        if signer.state != .active { return verdict(.user) }
         if signer.isRevoked || time.now() >= signer.certificate.expiresAt { return verdict(.certificate) }
         switch question.evidence {
         case .raw(let signature):

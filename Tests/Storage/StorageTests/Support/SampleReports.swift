@@ -45,6 +45,6 @@ extension Sample {
         let new = NewTaggedCertificate(certificate, of: phone, key: try P256PrivateKey.generate().publicKey)
         _ = try await store.record(new, as: operation())
         _ = try await store.taggedCertificates(of: id(17))
-        _ = try await store.signer(id(17), tag: "sign", of: website)
+        _ = try await store.signer(id(17), tag: "sign", of: website, at: now)
     }
 }

@@ -34,13 +34,15 @@ extension Store: TaggedCertificateStore {
                         user: user, operation: own)
                 },
             reads: [
-                activePhone(device: device, key: .blob(phone.key)),
+                activePhone(device: device, key: .blob(phone.key), now: now),
                 livingOfTag(device: device, tag: tag, now: now),
             ])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 guard !rows.happened else { return .done }
-                guard !rows[1].isEmpty else { return .gone }
+                guard let row = rows[1].first else { return .gone }
+                let state: UserState = try row.word("state")
+                guard state == .active else { return .barred(state) }
                 if let row = rows[2].first, try row.integer("living") >= NewTaggedCertificate.most,
                     let end = try row.optionalTimestamp("first_end")
                 {
@@ -55,16 +57,17 @@ extension Store: TaggedCertificateStore {
     }
 
     public func signer(
-        _ device: DeviceID, tag: String, of website: WebsiteID
+        _ device: DeviceID, tag: String, of website: WebsiteID, at now: Timestamp
     ) async throws(StoreFailure) -> DocumentSigner? {
         let script = Script(
             "signer", rows: [.user(owning: device), .device(device), .tagged(device, tag)],
-            reads: [signerOfWebsite(device: .id(device), tag: .text(tag), website: .id(website))])
+            reads: [signerOfWebsite(device: .id(device), tag: .text(tag), website: .id(website), now: .timestamp(now))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 try rows[0].first.map { row throws(StoreFailure) in
                     DocumentSigner(
-                        username: try row.text("username"), certificate: try TaggedCertificates.read(row),
+                        username: try row.text("username"), state: try row.word("user_state"),
+                        certificate: try TaggedCertificates.read(row),
                         isRevoked: try row.bool("is_revoked"), isEnrolmentKey: try row.bool("is_enrolment_key"))
                 }
             })
@@ -118,12 +121,12 @@ public enum TaggedCertificates {
         "DELETE FROM tagged_certificate WHERE user_id = :user AND device_id <> :device AND \(Guards.audited)")
 }
 
-/// Marks the row of the user of an active phone. The key must never have had another purpose:
+/// Marks the row of the user of an active phone, if the user may log in. The key must never have had another purpose:
 /// neither an enrolment nor another tag, nor the same tag with another mark, nor the sealing of
 /// secrets.
 private let markUser = Statement(
     """
-    UPDATE user SET operation = :operation WHERE id = :user AND EXISTS
+    UPDATE user SET operation = :operation WHERE id = :user AND \(Guards.userMayLogIn) AND EXISTS
     (SELECT 1 FROM device d WHERE d.id = :device AND d.user_id = user.id AND d.thumbprint = :key
     AND d.state = 'active')
     AND NOT EXISTS (SELECT 1 FROM device o WHERE o.thumbprint = :thumbprint) AND \(UsedKeys.isFreeForTag)
@@ -173,11 +176,14 @@ private let insertTagged = Statement(
     """)
 
 private let activePhone = Statement(
-    "SELECT 1 FROM device d WHERE d.id = :device AND d.thumbprint = :key AND d.state = 'active'")
+    """
+    SELECT \(Guards.userState) AS state FROM device d JOIN user u ON u.id = d.user_id
+    WHERE d.id = :device AND d.thumbprint = :key AND d.state = 'active'
+    """)
 
 private let signerOfWebsite = Statement(
     """
-    SELECT \(TaggedCertificates.columns), u.username,
+    SELECT \(TaggedCertificates.columns), u.username, \(Guards.userState) AS user_state,
     EXISTS (SELECT 1 FROM certificate c WHERE c.serial = t.serial AND c.revoked_at IS NOT NULL) AS is_revoked,
     EXISTS (SELECT 1 FROM device o WHERE o.thumbprint = t.thumbprint) AS is_enrolment_key
     FROM tagged_certificate t JOIN device d ON d.id = t.device_id JOIN user u ON u.id = d.user_id
