@@ -10,7 +10,7 @@ public struct CertificateTag: Equatable, Sendable {
     private static let raw = ":raw"
 
     /// Parses one tag of the policy: `sign`, or `legacy:raw`. Returns nil if the text is no tag.
-    init?(_ text: Substring) {
+    public init?(_ text: Substring) {
         isRaw = text.hasSuffix(Self.raw)
         let name = String(isRaw ? text.dropLast(Self.raw.count) : text)
         guard Self.isName(name) else { return nil }
@@ -24,7 +24,8 @@ public struct CertificateTag: Equatable, Sendable {
         return bytes.allSatisfy { (0x61...0x7a).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2d }
     }
 
-    var text: String { isRaw ? name + Self.raw : name }
+    /// The tag as the policy names it.
+    public var text: String { isRaw ? name + Self.raw : name }
 }
 
 extension Policy {

@@ -13,7 +13,7 @@ public enum KeyRequest: Sendable, Equatable {
     /// Asks for a certificate for the key of a phone.
     case issue(device: DeviceID, key: P256PublicKey)
     /// Asks for a certificate for another key of a phone, with a tag.
-    case issueTagged(device: DeviceID, tag: String, key: P256PublicKey)
+    case issueTagged(device: DeviceID, tag: CertificateTag, key: P256PublicKey)
     /// Asks for a revocation list with these certificates. The service adds everything else.
     case revocationList([RevokedCertificate])
 
@@ -39,7 +39,7 @@ public enum KeyRequest: Sendable, Equatable {
             self = .issue(device: device, key: key)
         case "issue-tagged" where members == ["verb", "device", "tag", "key"]:
             guard let device = object["device"]?.string.flatMap({ DeviceID($0) }),
-                let tag = object["tag"]?.string, CertificateTag.isName(tag),
+                let tag = object["tag"]?.string.flatMap({ CertificateTag($0[...]) }),
                 let bytes = object["key"]?.string.flatMap({ Base64URL.decode($0) }),
                 let key = try? P256PublicKey(x963: bytes)
             else { throw .malformed("an issue-tagged without the id, the tag or the key of a phone") }
@@ -62,7 +62,7 @@ public enum KeyRequest: Sendable, Equatable {
             object = ["verb": "issue", "device": .string(device.text), "key": .string(Base64URL.encode(key.x963))]
         case .issueTagged(let device, let tag, let key):
             object = [
-                "verb": "issue-tagged", "device": .string(device.text), "tag": .string(tag),
+                "verb": "issue-tagged", "device": .string(device.text), "tag": .string(tag.text),
                 "key": .string(Base64URL.encode(key.x963)),
             ]
         case .revocationList(let revoked):

@@ -51,7 +51,7 @@ public struct KeyServiceClient: Sendable {
     /// - Parameter tag: the tag of a further certificate; nil for the key that authenticates the
     ///   phone.
     public func issue(
-        for key: P256PublicKey, tag: String? = nil, of device: DeviceID, until deadline: Instant
+        for key: P256PublicKey, tag: CertificateTag? = nil, of device: DeviceID, until deadline: Instant
     ) throws(KeyServiceFailure) -> String {
         let connection = try connect(until: time.instant(), deadline: deadline)
         defer { connection.close() }

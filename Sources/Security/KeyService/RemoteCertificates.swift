@@ -33,7 +33,7 @@ public final class RemoteCertificates: PhoneCertificates {
 
     /// Gets a tagged certificate. The service takes the time from its own clock, not from `now`.
     public func certificate(
-        for key: P256PublicKey, tag: String, of device: DeviceID, at now: Timestamp
+        for key: P256PublicKey, tag: CertificateTag, of device: DeviceID, at now: Timestamp
     ) async throws(CertificateFailure) -> String {
         try await ask { client, deadline throws(KeyServiceFailure) in
             try client.issue(for: key, tag: tag, of: device, until: deadline)

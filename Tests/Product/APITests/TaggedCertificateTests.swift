@@ -106,6 +106,9 @@ import World
         let pem = try #require(issued["certificate"]?.string)
         let certificate = try Certificate(pem: Array(pem.utf8))
         #expect(certificate.spkiThumbprint == signer.key.publicKey.spkiThumbprint)
+        #expect(certificate.uris == ["twoefay:signer:\(signer.device):sign"])
+        // The one extended usage is the signing of documents (RFC 9336), so TLS does not accept it.
+        #expect(try certificate.extensions("2.5.29.37") == [[0x30, 0x0a, 0x06, 0x08, 0x2b, 6, 1, 5, 5, 7, 3, 36]])
         #expect(issued["serial"] == .string(certificate.serial))
         #expect(issued["expires_at"] == .string(certificate.notAfter.rfc3339))
 
@@ -411,6 +414,9 @@ import World
         #expect(try await signer.certify().status == 200)
         let issued = try await signer.certify("legacy", key: rawKey)
         #expect(issued["raw"] == true, "\(issued.text)")
+        // Whoever checks a statement without the relay sees that this key makes none.
+        let certificate = try Certificate(pem: Array(try #require(issued["certificate"]?.string).utf8))
+        #expect(certificate.uris == ["twoefay:raw-signer:\(signer.device):legacy"])
         let signature = try rawKey.sign(digest: Self.document)
         let valid = await signer.verify(raw: signature, tag: "legacy")
         #expect(valid["valid"] == true && valid["label"] == nil, "\(valid.text)")

@@ -201,7 +201,7 @@ import World
         }
 
         func certificate(
-            for key: P256PublicKey, tag: String, of device: DeviceID, at now: Timestamp
+            for key: P256PublicKey, tag: CertificateTag, of device: DeviceID, at now: Timestamp
         ) async throws(CertificateFailure) -> String {
             try authority.signerCertificate(for: key, tag: tag, of: device, at: now)
         }

@@ -45,8 +45,11 @@ import World
         let device = try #require(ServedKeys.device())
         let issue = KeyRequest.issue(device: device, key: try P256PrivateKey.generate().publicKey)
         #expect(try KeyRequest(message: issue.message) == issue)
-        let tagged = KeyRequest.issueTagged(device: device, tag: "sign", key: try P256PrivateKey.generate().publicKey)
-        #expect(try KeyRequest(message: tagged.message) == tagged)
+        for tag in ["sign", "legacy:raw"] {
+            let key = try P256PrivateKey.generate().publicKey
+            let tagged = KeyRequest.issueTagged(device: device, tag: try #require(CertificateTag(tag[...])), key: key)
+            #expect(try KeyRequest(message: tagged.message) == tagged)
+        }
         let revoked = (0..<3).map { number in
             RevokedCertificate(
                 serial: String(repeating: "0\(number)", count: 20), at: Timestamp(seconds: Int64(number)),

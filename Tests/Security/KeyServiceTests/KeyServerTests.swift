@@ -24,10 +24,13 @@ import World
         let certificate = try Certificate(pem: Array(pem.utf8))
         #expect(try certificate.publicKey() == key)
         #expect(certificate.uris == ["twoefay:device:\(device.text)"])
-        let signer = try served.client.issue(for: key, tag: "sign", of: device, until: deadline)
-        let tagged = try Certificate(pem: Array(signer.utf8))
-        #expect(try tagged.publicKey() == key)
-        #expect(tagged.uris == ["twoefay:signer:\(device.text):sign"])
+        for (text, uri) in [("sign", "signer:\(device.text):sign"), ("old:raw", "raw-signer:\(device.text):old")] {
+            let tag = try #require(CertificateTag(text[...]))
+            let signer = try served.client.issue(for: key, tag: tag, of: device, until: deadline)
+            let tagged = try Certificate(pem: Array(signer.utf8))
+            #expect(try tagged.publicKey() == key)
+            #expect(tagged.uris == ["twoefay:\(uri)"])
+        }
         #expect(TemporaryDirectory.mode(of: served.path) == 0o600)
         await served.stop()
         #expect(access(served.path, F_OK) != 0)

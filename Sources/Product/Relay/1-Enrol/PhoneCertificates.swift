@@ -15,7 +15,7 @@ public protocol PhoneCertificates: Sendable {
     /// Issues a certificate for another key of a phone, whose purpose the tag names. It does not
     /// authenticate the phone. Returns it in PEM.
     func certificate(
-        for key: P256PublicKey, tag: String, of device: DeviceID, at now: Timestamp
+        for key: P256PublicKey, tag: CertificateTag, of device: DeviceID, at now: Timestamp
     ) async throws(CertificateFailure) -> String
 
     /// Makes the revocation list of the authority, in DER, valid for `RevocationList.life`.
@@ -40,18 +40,18 @@ extension CertificateAuthority: PhoneCertificates {
     }
 
     public func certificate(
-        for key: P256PublicKey, tag: String, of device: DeviceID, at now: Timestamp
+        for key: P256PublicKey, tag: CertificateTag, of device: DeviceID, at now: Timestamp
     ) async throws(CertificateFailure) -> String {
         try signerCertificate(for: key, tag: tag, of: device, at: now)
     }
 
     /// Issues a tagged certificate at once, because this process has the key.
     public func signerCertificate(
-        for key: P256PublicKey, tag: String, of device: DeviceID, at now: Timestamp
+        for key: P256PublicKey, tag: CertificateTag, of device: DeviceID, at now: Timestamp
     ) throws(CertificateFailure) -> String {
         do throws(CryptoFailure) {
             let certificate = try issueSigner(
-                uri: "\(Relay.signerURI)\(device.text):\(tag)", key: key, days: Relay.certificateDays, at: now)
+                uri: Relay.signerURI(of: device, tag: tag), key: key, days: Relay.certificateDays, at: now)
             return String(decoding: try certificate.pem(), as: UTF8.self)
         } catch {
             throw .failed(error.description)

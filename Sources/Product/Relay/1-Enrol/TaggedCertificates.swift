@@ -106,8 +106,11 @@ public struct DocumentSigner: Sendable, Equatable {
 ///
 /// Tests: `APITests/TaggedCertificateTests.swift`.
 extension Relay {
-    /// The prefix of the URI in a tagged certificate; the phone's id, a colon and the tag follow.
-    public static let signerURI = "twoefay:signer:"
+    /// Returns the URI in a tagged certificate. It shows everybody whether the key signs bare hashes:
+    /// a statement that such a key has signed says nothing about what its owner saw.
+    public static func signerURI(of device: DeviceID, tag: CertificateTag) -> String {
+        "twoefay:\(tag.isRaw ? "raw-signer" : "signer"):\(device.text):\(tag.name)"
+    }
 
     /// Issues a tagged certificate for the key of a certificate request.
     ///
@@ -138,7 +141,7 @@ extension Relay {
             throw .invalid([FieldFault("proof", error.code, error.message)])
         }
         guard signed.key != key else { throw Self.usedKey }
-        let pem = try await issue(tag.name, signed, to: phone, at: now)
+        let pem = try await issue(tag, signed, to: phone, at: now)
         guard let issued = try? Certificate(pem: Array(pem.utf8)) else {
             log.error("device.certificate", [.device: phone.id.text, .error: "the authority made no certificate"])
             throw .broken
@@ -152,7 +155,7 @@ extension Relay {
 
     /// Asks the authority. A fault of the authority changes nothing, so the phone asks again.
     private func issue(
-        _ tag: String, _ request: SigningRequest, to phone: PhoneCredential, at now: Timestamp
+        _ tag: CertificateTag, _ request: SigningRequest, to phone: PhoneCredential, at now: Timestamp
     ) async throws(Refusal) -> String {
         do throws(CertificateFailure) {
             return try await phones.certificate(for: request.key, tag: tag, of: phone.id, at: now)
