@@ -53,6 +53,16 @@ extension Enrolment {
     /// The key with a tag; nil if this phone has none.
     public func documentKey(_ tag: String) -> DocumentKey? { documentKeys.first { $0.tag == tag } }
 
+    /// Returns the enrolment with the key that the next request for a tag names: a new one if there is
+    /// none or `newKey` is set. The caller stores it before the request is sent. Otherwise the phone
+    /// could lose a key whose certificate the relay has already put in the place of the former one.
+    public func preparing(tag: String, newKey: Bool = false) throws(CryptoFailure) -> Enrolment {
+        guard newKey || nextDocumentKeys[tag] == nil && documentKey(tag) == nil else { return self }
+        var changed = self
+        changed.nextDocumentKeys[tag] = try P256PrivateKey.generate()
+        return changed
+    }
+
     /// Signs a document. The caller has shown label and digest to the person, who agreed.
     public func sign(
         _ digest: [UInt8], label: String, with key: DocumentKey, device: String, at now: Timestamp
@@ -92,17 +102,16 @@ extension SignedStatement {
 }
 
 extension Responder {
-    /// Gets the certificate of a tag, or renews it.
+    /// Gets the certificate of a tag, or renews it: for the key that `Enrolment.preparing` has made, or
+    /// else for the one that the phone has. A certificate for a new key revokes those of the former.
     ///
-    /// - Parameter newKey: whether a new key replaces the one that the phone has for this tag. The
-    ///   certificate of the old key is then revoked.
     /// - Returns: the enrolment with the key and its certificate, for the caller to store.
-    public func certify(tag: String, newKey: Bool = false) async throws(CallFailure) -> Enrolment {
+    public func certify(tag: String) async throws(CallFailure) -> Enrolment {
+        guard let key = enrolment.nextDocumentKeys[tag] ?? enrolment.documentKey(tag)?.key else {
+            throw .unable("there is no key for this tag")
+        }
         let body: JSONObject
-        let key: P256PrivateKey
         do throws(CryptoFailure) {
-            let old = newKey ? nil : enrolment.documentKey(tag)?.key
-            if let old { key = old } else { key = try P256PrivateKey.generate() }
             let name = "\(device) \(tag)"
             let request = String(decoding: try SigningRequest(commonName: name, key: key).pem(), as: UTF8.self)
             body = [
@@ -121,6 +130,7 @@ extension Responder {
         }
         var changed = enrolment
         changed.clockOffset = line.clock.offset
+        changed.nextDocumentKeys[tag] = nil
         changed.documentKeys.removeAll { $0.tag == tag }
         changed.documentKeys.append(DocumentKey(tag: tag, isRaw: isRaw, key: key, certificate: certificate))
         return changed

@@ -42,6 +42,8 @@ public struct Enrolment: Sendable {
     public var codes: PhoneCodes?
     /// The keys with tagged certificates, which sign documents.
     public var documentKeys: [DocumentKey] = []
+    /// The keys by tag for which a certificate was requested and has not arrived.
+    public var nextDocumentKeys: [String: P256PrivateKey] = [:]
     /// The device token of the push service; nil if the phone polls the relay.
     public var pushToken: String?
     public var name: String?
@@ -132,6 +134,13 @@ extension Enrolment {
             for key in documentKeys { keys.append(.object(try key.json())) }
             object.set("document_keys", .array(keys))
         }
+        if !nextDocumentKeys.isEmpty {
+            var keys: JSONObject = [:]
+            for (tag, key) in nextDocumentKeys.sorted(by: { $0.key < $1.key }) {
+                keys.set(tag, text(try key.pem().reveal()))
+            }
+            object.set("next_document_keys", .object(keys))
+        }
         if let pushToken { object.set("dev_token", .string(pushToken)) }
         if let name { object.set("name", .string(name)) }
         if let platformAttests { object.set("simulated", .object(try platformAttests.json())) }
@@ -199,6 +208,9 @@ extension Enrolment {
             }
             for stored in object["document_keys"]?.array ?? [] {
                 documentKeys.append(try DocumentKey(stored.object ?? [:]))
+            }
+            for member in object["next_document_keys"]?.object?.members ?? [] {
+                nextDocumentKeys[member.name] = try P256PrivateKey(pem: Secret(utf8: member.value.string ?? ""))
             }
             if let device = object["device"]?.string {
                 let certificate = try Certificate(pem: Array((object["certificate"]?.string ?? "").utf8))

@@ -65,13 +65,13 @@ public enum CertificateProof {
         case clock
     }
 
-    /// Checks a proof.
+    /// Checks a proof. Returns its time by the phone's clock.
     ///
     /// - Parameter request: the certificate request, in the text that the phone sent.
     public static func check(
         _ compact: String, of device: DeviceID, key: P256PublicKey, audience: String, tag: String, request: String,
         at now: Timestamp
-    ) throws(Fault) {
+    ) throws(Fault) -> Timestamp {
         guard let object = try? JWS.parse(compact, maxBytes: 8192), object.type == type,
             object.keyID == device.text, object.verify(key),
             let claims = (try? JSONReader.read(object.payload))?.object, claims["v"]?.integer == 1,
@@ -81,5 +81,6 @@ public enum CertificateProof {
         else { throw .statement }
         let tolerance = clockTolerance.components.seconds
         guard (now.seconds - tolerance...now.seconds + tolerance).contains(iat) else { throw .clock }
+        return Timestamp(seconds: iat)
     }
 }

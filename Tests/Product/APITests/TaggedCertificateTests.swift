@@ -142,6 +142,7 @@ import World
         let signer = try await Signer(kind)
         let other = try await Signer(beside: signer, user: "eve")
         #expect(try await signer.certify().status == 200)
+        signer.rig.relay.time.advance(by: .seconds(7))
         // The enrolment key of this phone or another one, the key for secrets, and a key with another tag or phone.
         let used = [
             try await signer.certify(key: signer.phone.key), try await signer.certify(key: other.phone.key),
@@ -291,6 +292,30 @@ import World
         #expect(await signer.shop.send("DELETE", "/user/bob").status == 204)
         #expect(try signer.rig.relay.count("SELECT count(*) FROM tagged_certificate") == 0)
         #expect(try signer.revoked() == 2)
+    }
+
+    /// A request that is sent again, also to another relay, has the same answer, and never brings back a key that was
+    /// replaced since.
+    @Test(arguments: [StoreKind.file, .mariadb]) func repeatedRequestChangesNothing(kind: StoreKind) async throws {
+        let signer = try await Signer(kind)
+        var body: JSONObject = [:]
+        let first = try await signer.certify(body: { body = $0 })
+        let other = Site(rig: try await APIRig(beside: signer.rig), certificate: signer.site.certificate)
+        for site in [signer.site, other] {
+            let again = await site.send("POST", "/device/certificate", body)
+            #expect(again.status == 200 && again["serial"] == first["serial"], "\(again.text)")
+        }
+        #expect(try signer.rig.relay.count("SELECT count(*) FROM certificate WHERE tag = 'sign'") == 1)
+        signer.rig.relay.time.advance(by: .seconds(7))
+        let key = try P256PrivateKey.generate()
+        #expect(try await signer.certify(key: key).status == 200)
+        for site in [signer.site, other] {
+            let old = await site.send("POST", "/device/certificate", body)
+            #expect(old.status == 409 && old.faults == ["proof mismatch"], "\(old.text)")
+        }
+        // So is another request of the same second.
+        #expect(try await signer.certify(key: try P256PrivateKey.generate()).faults == ["proof mismatch"])
+        #expect(await signer.verify(try signer.statement(key: key))["valid"] == true)
     }
 
     /// Replacing a key revokes all of its certificates, not only the newest one.

@@ -27,18 +27,21 @@ public struct TaggedCertificate: Sendable, Equatable {
     public let serial: String
     /// The certificate in PEM.
     public let pem: String
+    /// The time of the request by the phone's clock.
+    public let askedAt: Timestamp
     public let createdAt: Timestamp
     public let expiresAt: Timestamp
 
     public init(
-        device: DeviceID, tag: String, isRaw: Bool, serial: String, pem: String, createdAt: Timestamp,
-        expiresAt: Timestamp
+        device: DeviceID, tag: String, isRaw: Bool, serial: String, pem: String, askedAt: Timestamp,
+        createdAt: Timestamp, expiresAt: Timestamp
     ) {
         self.device = device
         self.tag = tag
         self.isRaw = isRaw
         self.serial = serial
         self.pem = pem
+        self.askedAt = askedAt
         self.createdAt = createdAt
         self.expiresAt = expiresAt
     }
@@ -67,6 +70,8 @@ public enum TaggedCertificateOutcome: Sendable, Equatable {
     case gone
     /// The user is locked, frozen, disabled or expired.
     case barred(UserState)
+    /// The request is not later than the one before for this tag.
+    case replayed
     /// The phone has too many certificates of this tag until then.
     case full(until: Timestamp)
     /// The key has or had another use: it belongs to an enrolment, to another phone, to another tag
@@ -131,26 +136,56 @@ extension Relay {
             throw .broken
         }
         guard let signed = try Self.signingRequest(request) else { throw .broken }
-        let now = time.now()
-        do throws(CertificateProof.Fault) {
-            try CertificateProof.check(
-                proof, of: phone.id, key: key,
-                audience: SignedDecision.audience(origin: settings.origin, website: website.name), tag: tag.name,
-                request: request, at: now)
-        } catch {
-            throw .invalid([FieldFault("proof", error.code, error.message)])
-        }
+        let (now, asked) = (time.now(), try asked(proof, about: request, tag, by: phone, key: key, website))
         guard signed.key != key else { throw Self.usedKey }
+        // The phone did not get the answer, and repeats the request.
+        if let stored = try await stored(tag, key: signed.key, asked: asked, of: phone, website) { return stored }
         let pem = try await issue(tag, signed, to: phone, at: now)
         guard let issued = try? Certificate(pem: Array(pem.utf8)) else {
             log.error("device.certificate", [.device: phone.id.text, .error: "the authority made no certificate"])
             throw .broken
         }
         let certificate = TaggedCertificate(
-            device: phone.id, tag: tag.name, isRaw: tag.isRaw, serial: issued.serial, pem: pem, createdAt: now,
-            expiresAt: issued.notAfter)
-        try await record(NewTaggedCertificate(certificate, of: phone, key: signed.key), website)
-        return certificate
+            device: phone.id, tag: tag.name, isRaw: tag.isRaw, serial: issued.serial, pem: pem, askedAt: asked,
+            createdAt: now, expiresAt: issued.notAfter)
+        if try await record(NewTaggedCertificate(certificate, of: phone, key: signed.key), website) {
+            return certificate
+        }
+        // The same request at the same time was faster, or another one later.
+        guard let stored = try await stored(tag, key: signed.key, asked: asked, of: phone, website) else {
+            throw Self.replayed
+        }
+        return stored
+    }
+
+    /// Checks the phone's proof. Returns its time.
+    private func asked(
+        _ proof: String, about request: String, _ tag: CertificateTag, by phone: PhoneCredential,
+        key: P256PublicKey, _ website: Website
+    ) throws(Refusal) -> Timestamp {
+        do throws(CertificateProof.Fault) {
+            return try CertificateProof.check(
+                proof, of: phone.id, key: key,
+                audience: SignedDecision.audience(origin: settings.origin, website: website.name), tag: tag.name,
+                request: request, at: time.now())
+        } catch {
+            throw .invalid([FieldFault("proof", error.code, error.message)])
+        }
+    }
+
+    /// Returns the certificate that exactly this request has got; nil if it has got none.
+    private func stored(
+        _ tag: CertificateTag, key: P256PublicKey, asked: Timestamp, of phone: PhoneCredential, _ website: Website
+    ) async throws(Refusal) -> TaggedCertificate? {
+        let signer = try await withStore("tag") { () async throws(StoreFailure) in
+            try await store.signer(phone.id, tag: tag.name, of: website.id, at: time.now())
+        }
+        guard let signer, signer.state == .active, signer.certificate.isRaw == tag.isRaw,
+            signer.certificate.askedAt == asked,
+            let issued = try? Certificate(pem: Array(signer.certificate.pem.utf8)),
+            issued.spkiThumbprint == key.spkiThumbprint
+        else { return nil }
+        return signer.certificate
     }
 
     /// Asks the authority. A fault of the authority changes nothing, so the phone asks again.
@@ -172,7 +207,8 @@ extension Relay {
     }
 
     /// Records the certificate before its phone gets it, so that the revocation list can name it.
-    private func record(_ new: NewTaggedCertificate, _ website: Website) async throws(Refusal) {
+    /// Returns false if the request is not later than the one before.
+    private func record(_ new: NewTaggedCertificate, _ website: Website) async throws(Refusal) -> Bool {
         let outcome = try await withStore("tag") { () async throws(StoreFailure) in
             try await store.record(new, as: operations.new())
         }
@@ -184,6 +220,8 @@ extension Relay {
                     .website: website.name, .user: new.phone.user.text, .device: new.phone.id.text,
                     .outcome: new.certificate.tag,
                 ])
+            return true
+        case .replayed: return false
         case .gone: throw .unauthenticated
         case .barred(let state): throw Self.barred(state)
         case .full(let end):
@@ -211,6 +249,14 @@ extension Relay {
             LocalizedText(
                 "is not in the website's policy certificate-tags",
                 de: "steht nicht in der Richtlinie certificate-tags der Website"))
+    ])
+
+    private static let replayed = Refusal.conflict([
+        FieldFault(
+            "proof", .mismatch,
+            LocalizedText(
+                "is not later than the last request of this phone for this tag: sign a new one",
+                de: "ist nicht später als die letzte Anfrage dieses Telefons für dieses Tag: Signieren Sie eine neue"))
     ])
 
     private static let usedKey = Refusal.conflict([

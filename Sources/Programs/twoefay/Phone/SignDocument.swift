@@ -16,17 +16,27 @@ extension Tool {
                 Keyring.option, Keyring.choice, PhoneOptions.dpop,
                 .init("new-key", .nothing, "Make a new key; the certificate of the old one is revoked."),
             ],
-            notes: "The same command renews the certificate. Each tag has a key of its own.")
+            notes: """
+                The same command renews the certificate. Each tag has a key of its own. The key is stored before the request is
+                sent: if the answer is lost, run the command again. If the mark raw of the tag was changed, give --new-key.
+                """)
     ) { invocation throws(Failure) in
         let keyring = try Keyring(invocation)
         let entry = try keyring.chosen(invocation)
         let (tag, newKey) = (invocation.operand(0), invocation.has("new-key"))
         let identity = PhoneOptions.identity(invocation)
+        let prepared: Enrolment
+        do throws(CryptoFailure) {
+            prepared = try entry.enrolment.preparing(tag: tag, newKey: newKey)
+        } catch {
+            throw Failure(.failed, "no key can be made: \(error)", next: "Try again.")
+        }
+        try keyring.update(entry, prepared)
         let changed = try onLoop { loop throws(Failure) in
             do throws(CallFailure) {
-                let phone = try Responder(entry.enrolment, by: identity, language: PhoneOptions.language, loop: loop)
+                let phone = try Responder(prepared, by: identity, language: PhoneOptions.language, loop: loop)
                 defer { phone.close() }
-                return try await phone.certify(tag: tag, newKey: newKey)
+                return try await phone.certify(tag: tag)
             } catch {
                 throw Failure(error)
             }

@@ -110,7 +110,7 @@ extension SignedTable {
     /// The table is signed because a website relies on what the keys have signed.
     static let taggedCertificate = SignedTable(
         "tagged_certificate", key: ["device_id", "tag"],
-        granting: ["user_id", "is_raw", "serial", "thumbprint", "certificate", "created_at", "expires_at"])
+        granting: ["user_id", "is_raw", "serial", "thumbprint", "certificate", "asked_at", "created_at", "expires_at"])
 
     static let factor = SignedTable(
         "factor", key: ["id"],

@@ -189,6 +189,7 @@ enum SchemaText {
             serial varchar(40) NOT NULL,            -- hexadecimal
             thumbprint binary(32) NOT NULL,         -- SHA-256 of the SubjectPublicKeyInfo
             certificate text NOT NULL,              -- PEM
+            asked_at datetime(3) NOT NULL,          -- the time in the phone's request; the next one must be later
             created_at datetime(3) NOT NULL,
             expires_at datetime(3) NOT NULL,
             mac binary(36),                         -- by the relay that wrote the row (see threat-model.md)

@@ -167,8 +167,9 @@ struct SignedRowsFixture {
         try rig.execute(
             """
             INSERT INTO tagged_certificate
-            (device_id, tag, user_id, is_raw, serial, thumbprint, certificate, created_at, expires_at)
-            SELECT id, 'sign', user_id, 0, '4f', \(Self.digest.dropLast(3))88', 'certificate', '\(now)', '\(now)' FROM device
+            (device_id, tag, user_id, is_raw, serial, thumbprint, certificate, asked_at, created_at, expires_at)
+            SELECT id, 'sign', user_id, 0, '4f', \(Self.digest.dropLast(3))88', 'certificate', '\(now)', '\(now)', '\(now)'
+            FROM device
             """)
         try rig.execute("DELETE FROM factor WHERE kind <> 'sms'")
         try rig.execute(

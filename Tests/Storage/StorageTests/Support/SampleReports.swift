@@ -41,7 +41,8 @@ extension Sample {
             _ = try await store.deliver(delivery, as: operation())
         }
         let certificate = TaggedCertificate(
-            device: id(17), tag: "sign", isRaw: false, serial: "4f", pem: "PEM", createdAt: now, expiresAt: later)
+            device: id(17), tag: "sign", isRaw: false, serial: "4f", pem: "PEM", askedAt: now, createdAt: now,
+            expiresAt: later)
         let new = NewTaggedCertificate(certificate, of: phone, key: try P256PrivateKey.generate().publicKey)
         _ = try await store.record(new, as: operation())
         _ = try await store.taggedCertificates(of: id(17))

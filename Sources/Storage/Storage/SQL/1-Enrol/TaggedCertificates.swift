@@ -20,7 +20,7 @@ extension Store: TaggedCertificateStore {
                 Locks.hold(user: user),
                 markUser(
                     operation: own, user: user, device: device, key: .blob(phone.key), thumbprint: thumbprint,
-                    purpose: .text(purpose), tag: tag, now: now, most: .integer(Int64(NewTaggedCertificate.most))),
+                    purpose: .text(purpose), tag: tag, asked: .timestamp(certificate.askedAt), now: now, most: .integer(Int64(NewTaggedCertificate.most))),
                 auditTagged(operation: own, now: now, device: device, tag: tag, user: user),
                 UsedKeys.recorded(thumbprint, purpose, of: device, as: own),
                 revokeReplaced(now: now, device: device, tag: tag, thumbprint: thumbprint, operation: own),
@@ -30,12 +30,13 @@ extension Store: TaggedCertificateStore {
                 + [updateTagged, insertTagged].map {
                     $0(
                         isRaw: .bool(certificate.isRaw), serial: serial, thumbprint: thumbprint,
-                        pem: .text(certificate.pem), now: now, expiresAt: expiresAt, device: device, tag: tag,
+                        pem: .text(certificate.pem), asked: .timestamp(certificate.askedAt), now: now, expiresAt: expiresAt, device: device, tag: tag,
                         user: user, operation: own)
                 },
             reads: [
                 activePhone(device: device, key: .blob(phone.key), now: now),
                 livingOfTag(device: device, tag: tag, now: now),
+                askedOfTag(device: device, tag: tag, asked: .timestamp(certificate.askedAt)),
             ])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
@@ -43,6 +44,7 @@ extension Store: TaggedCertificateStore {
                 guard let row = rows[1].first else { return .gone }
                 let state: UserState = try row.word("state")
                 guard state == .active else { return .barred(state) }
+                if !rows[3].isEmpty { return .replayed }
                 if let row = rows[2].first, try row.integer("living") >= NewTaggedCertificate.most,
                     let end = try row.optionalTimestamp("first_end")
                 {
@@ -79,14 +81,15 @@ public enum TaggedCertificates {
     /// The columns of the alias `t`.
     static let columns = """
         t.device_id AS tagged_device_id, t.tag AS tagged_tag, t.is_raw AS tagged_is_raw, t.serial AS tagged_serial,
-        t.certificate AS tagged_certificate, t.created_at AS tagged_created_at, t.expires_at AS tagged_expires_at
+        t.certificate AS tagged_certificate, t.asked_at AS tagged_asked_at, t.created_at AS tagged_created_at,
+        t.expires_at AS tagged_expires_at
         """
 
     static func read(_ row: Row) throws(StoreFailure) -> TaggedCertificate {
         TaggedCertificate(
             device: try row.id("tagged_device_id"), tag: try row.text("tagged_tag"),
             isRaw: try row.bool("tagged_is_raw"), serial: try row.text("tagged_serial"),
-            pem: try row.text("tagged_certificate"), createdAt: try row.timestamp("tagged_created_at"),
+            pem: try row.text("tagged_certificate"), askedAt: try row.timestamp("tagged_asked_at"), createdAt: try row.timestamp("tagged_created_at"),
             expiresAt: try row.timestamp("tagged_expires_at"))
     }
 
@@ -123,13 +126,15 @@ public enum TaggedCertificates {
 
 /// Marks the row of the user of an active phone, if the user may log in. The key must never have had another purpose:
 /// neither an enrolment nor another tag, nor the same tag with another mark, nor the sealing of
-/// secrets.
+/// secrets. The request must be later than the one before, so that nobody brings a replaced key back.
 private let markUser = Statement(
     """
     UPDATE user SET operation = :operation WHERE id = :user AND \(Guards.userMayLogIn) AND EXISTS
     (SELECT 1 FROM device d WHERE d.id = :device AND d.user_id = user.id AND d.thumbprint = :key
     AND d.state = 'active')
     AND NOT EXISTS (SELECT 1 FROM device o WHERE o.thumbprint = :thumbprint) AND \(UsedKeys.isFreeForTag)
+    AND NOT EXISTS
+    (SELECT 1 FROM tagged_certificate t WHERE t.device_id = :device AND t.tag = :tag AND t.asked_at >= :asked)
     AND (SELECT count(*) FROM certificate c
     WHERE c.device_id = :device AND c.tag = :tag AND c.expires_at > :now) < :most
     """)
@@ -161,7 +166,7 @@ private let livingOfTag = Statement(
 private let updateTagged = Statement(
     """
     UPDATE tagged_certificate SET is_raw = :isRaw, serial = :serial, thumbprint = :thumbprint, certificate = :pem,
-    created_at = :now, expires_at = :expiresAt, user_id = :user
+    asked_at = :asked, created_at = :now, expires_at = :expiresAt, user_id = :user
     WHERE device_id = :device AND tag = :tag AND \(Guards.audited)
     """)
 
@@ -169,11 +174,14 @@ private let insertTagged = Statement(
     into: .taggedCertificate, once: true,
     """
     INSERT INTO tagged_certificate
-    (device_id, tag, user_id, is_raw, serial, thumbprint, certificate, created_at, expires_at)
-    SELECT a.device_id, :tag, :user, :isRaw, :serial, :thumbprint, :pem, :now, :expiresAt FROM audit a
+    (device_id, tag, user_id, is_raw, serial, thumbprint, certificate, asked_at, created_at, expires_at)
+    SELECT a.device_id, :tag, :user, :isRaw, :serial, :thumbprint, :pem, :asked, :now, :expiresAt FROM audit a
     WHERE a.operation = :operation AND a.device_id = :device AND NOT EXISTS
     (SELECT 1 FROM tagged_certificate t WHERE t.device_id = :device AND t.tag = :tag)
     """)
+
+private let askedOfTag = Statement(
+    "SELECT 1 FROM tagged_certificate t WHERE t.device_id = :device AND t.tag = :tag AND t.asked_at >= :asked")
 
 private let activePhone = Statement(
     """
