@@ -158,6 +158,16 @@ import World
         #expect(await bound.factors().isEmpty)
     }
 
+    /// Whoever has the unlocked phone, and not its PIN, gets no codes in its place.
+    @Test(arguments: ["\"pin\":\"required\"", "\"min-os-ios\":\"17\"", "\"attestation-android\":\"required\""])
+    func demandsOnThePhoneExcludeCodes(policy: String) async throws {
+        let bound = try await Bound()
+        try bound.rig.relay.execute("UPDATE website SET policy = '{\"phone-codes\":\"again\",\(policy)}'")
+        let answer = try await bound.ask()
+        #expect(answer.status == 403, "\(answer.text)")
+        #expect(await bound.factors().isEmpty)
+    }
+
     // MARK: Attacks
 
     @Test(arguments: StoreKind.all) func anotherPhoneGetsNothing(kind: StoreKind) async throws {

@@ -95,6 +95,14 @@ import Testing
         #expect(throws: Failure.self) { try website.requireAttestable(settings) }
     }
 
+    /// A code shows nothing of what these policies demand.
+    @Test(arguments: ["pin: required", "min_os_ios: \"17\"", "screen_lock: on"])
+    func demandsExcludeCodesOfPhones(policy: String) throws {
+        let key = policy.prefix { $0 != ":" }.split(separator: "_").joined(separator: "-")
+        #expect(problems("policies:\n  phone_codes: again\n  \(policy)\n").contains("must be off beside \(key)"))
+        _ = try read("policies:\n  phone_codes: again\n  pin: optional\n  attestation_ios: recorded\n")
+    }
+
     @Test func websiteMayRecordWhatDecidesNothing() throws {
         _ = try read("policies:\n  answers: website\n  attestation_ios: recorded\n  attestation_android: recorded\n")
     }

@@ -13,7 +13,7 @@ enum PhoneCodes {
                 .phone(deliver), [P.secretRequest.required],
                 answers: [
                     (200, "factor, secret: a JWE for the agreement key of the phone"),
-                    (403, "the policy phone-codes is off, or the user is locked, frozen, disabled or expired"),
+                    (403, "the policy gives phones no codes, or the user is locked, frozen, disabled or expired"),
                     (
                         409,
                         "the phone has another agreement key, the request is an old one, the secret was given before, or the user has other codes"

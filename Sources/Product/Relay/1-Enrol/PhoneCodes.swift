@@ -78,6 +78,7 @@ extension Relay {
         }
         let website = try website(phone.website)
         guard website.policy.phoneCodes != .off else { throw Self.noPhoneCodes }
+        if let demand = website.policy.demandAgainstPhoneCodes { throw Self.codesMeetNo(demand) }
         guard let key = try? P256PublicKey(x963: phone.publicKey) else {
             log.error("device.key", [.device: phone.id.text])
             throw .broken
@@ -130,6 +131,14 @@ extension Relay {
             ])
         scheduleWebhooks()
         return factor
+    }
+
+    private static func codesMeetNo(_ demand: String) -> Refusal {
+        .forbidden(
+            LocalizedText(
+                "The website's policy demands more of a phone than a code shows (\(demand)), so phones get no codes",
+                de: "Die Richtlinie der Website verlangt vom Telefon mehr, als ein Code zeigt (\(demand)); darum "
+                    + "erhalten Telefone keine Codes"))
     }
 
     private static let noPhoneCodes = Refusal.forbidden(

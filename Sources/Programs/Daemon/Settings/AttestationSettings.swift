@@ -126,14 +126,18 @@ extension SettingsKeys {
 }
 
 extension Settings {
-    /// Refuses a policy that no phone could meet, because the settings name no app, and one without
-    /// effect, because no phone approves.
+    /// Refuses a policy that no phone could meet, because the settings name no app; one without effect,
+    /// because no phone approves; and one that gives phones codes beside demands on them.
     public func requireAttestable(_ policy: Policy) throws(SettingsFault) {
         let (ios, android) = (policy.attestation.ios, policy.attestation.android)
         if policy.answers == .website, let key = policy.demands.first {
             throw SettingsFault(
                 "\(key) has no effect with answers: website, because no phone approves then: use answers: signed, or turn "
                     + "it off")
+        }
+        if policy.phoneCodes != .off, let key = policy.demandAgainstPhoneCodes {
+            throw SettingsFault(
+                "phone-codes must be off beside \(key): a code of the phone shows nothing of what \(key) demands")
         }
         if ios == .required, attestations.appleApps == nil {
             throw SettingsFault("attestation-ios: required needs the setting attestation.ios_apps")
