@@ -102,7 +102,7 @@ import World
         }
 
         func audited() throws -> Int64 {
-            try rig.relay.count("SELECT count(*) FROM audit WHERE event = 'secret.delivered'")
+            try rig.relay.count("SELECT count(*) FROM audit WHERE event IN ('secret.delivered', 'secret.repeated')")
         }
     }
 
@@ -360,6 +360,21 @@ import World
         let answer = try await bound.ask()
         #expect(answer.status == 409 && answer.faults == ["totp taken"], "\(answer.text)")
         #expect(await bound.factors().first?["device"] == nil)
+    }
+
+    /// Otherwise a phone could use up the messages of an hour, so that its user does not hear of a new phone.
+    @Test(arguments: StoreKind.all) func repeatedDeliveryIsAnnouncedOnceADay(kind: StoreKind) async throws {
+        let bound = try await Bound(kind)
+        try bound.rig.relay.execute("UPDATE user SET email = 'bob@example.com'")
+        func announced() throws -> Int64 {
+            try bound.rig.relay.count("SELECT count(*) FROM outbox WHERE kind = 'mail' AND event = 'secret.delivered'")
+        }
+        for _ in 1...10 { #expect(try await bound.ask().status == 200) }
+        #expect(try announced() == 1)
+        #expect(try bound.audited() == 10)
+        bound.rig.relay.time.advance(by: .seconds(86_400))
+        #expect(try await bound.ask().status == 200)
+        #expect(try announced() == 2)
     }
 
     @Test func deliveryIsAnnouncedToUserAndWebsite() async throws {

@@ -244,6 +244,7 @@ enum SchemaText {
             last_code_at datetime(3),               -- a code of this factor was right then
             approval binary(16),                    -- the challenge by which the user approved it, or the recovery that it belongs to
             device_id binary(16),                   -- of totp: the only phone that gets the secret; null: the website got it
+            announced_at datetime(3),               -- the user was told then that the phone got the secret
             created_at datetime(3) NOT NULL,
             confirmed_at datetime(3),
             operation binary(16) NOT NULL,

@@ -22,7 +22,10 @@ extension Store: PhoneCodeStore {
                     period: .integer(factor.period.map { Int64($0) }), now: now, device: device, operation: own,
                     user: user),
                 recordRequest(asked: asked, device: device, user: user, operation: own),
-                auditDelivery(operation: own, now: now, device: device, user: user),
+                auditDelivery(
+                    operation: own, now: now, device: device, user: user,
+                    announcedSince: .timestamp(delivery.at - PhoneCodeRows.announcementPause)),
+                recordAnnouncement(now: now, device: device, user: user, operation: own),
             ]
             + AccountEventRows.steps(
                 .secretDelivered, user: phone.user, device: phone.id, after: PhoneCodeRows.event, at: delivery.at,
@@ -52,6 +55,11 @@ extension Store: PhoneCodeStore {
 enum PhoneCodeRows {
     /// The event in the audit.
     static let event = "secret.delivered"
+    /// The event in the audit if the user was told lately. It causes no announcement: a phone must not
+    /// use up the messages that its user gets in an hour.
+    static let repeated = "secret.repeated"
+    /// The time between two announcements about one factor.
+    static let announcementPause = Duration.seconds(86_400)
 
     /// Deletes the secret of a phone that may no longer answer. It is part of a change that
     /// `operation` has put into the audit.
@@ -137,9 +145,17 @@ private let recordRequest = Statement(
 private let auditDelivery = Statement(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, device_id, outcome)
-    SELECT :operation, :now, '\(PhoneCodeRows.event)', u.website_id, u.id, :device, 'totp' FROM user u
+    SELECT :operation, :now, CASE WHEN EXISTS
+    (SELECT 1 FROM factor f WHERE f.user_id = u.id AND f.device_id = :device AND f.announced_at > :announcedSince)
+    THEN '\(PhoneCodeRows.repeated)' ELSE '\(PhoneCodeRows.event)' END, u.website_id, u.id, :device, 'totp' FROM user u
     WHERE u.id = :user AND u.operation = :operation
     \(Audit.once)
+    """)
+
+private let recordAnnouncement = Statement(
+    """
+    UPDATE factor SET announced_at = :now WHERE user_id = :user AND device_id = :device AND EXISTS
+    (SELECT 1 FROM audit a WHERE a.operation = :operation AND a.event = '\(PhoneCodeRows.event)')
     """)
 
 private let ownFactor = Statement(
