@@ -352,6 +352,18 @@ import World
         #expect(try bound.rig.relay.count("SELECT count(*) FROM factor") == 0)
     }
 
+    /// SQL that stops a phone stops its codes, too.
+    @Test(arguments: StoreKind.all) func codesEndWithThePhoneBySQL(kind: StoreKind) async throws {
+        for change in ["UPDATE device SET state = 'suspended'", "DELETE FROM device"] {
+            let bound = try await Bound(kind)
+            let answer = try await bound.ask()
+            #expect(await bound.isValid(try bound.code(answer)) == true)
+            try bound.rig.relay.forge(change)
+            bound.rig.relay.time.advance(by: .seconds(60))
+            #expect(await bound.isValid(try bound.code(answer)) != true, "\(change)")
+        }
+    }
+
     /// An app of the user is never replaced behind the user's back.
     @Test(arguments: StoreKind.all) func appOfTheUserStays(kind: StoreKind) async throws {
         let bound = try await Bound(kind)

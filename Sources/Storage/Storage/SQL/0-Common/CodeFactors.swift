@@ -13,6 +13,15 @@ enum CodeFactors {
         f.device_id AS factor_device_id
         """
 
+    /// The condition that codes of the factor `f` count: it is active, and so is its phone if it has
+    /// one. A relay deletes the factor together with the phone's rights; SQL may stop only the phone.
+    static let count = "f.state = 'active' AND \(isOfActivePhone)"
+
+    static let isOfActivePhone = """
+        (f.device_id IS NULL OR EXISTS
+        (SELECT 1 FROM device p WHERE p.id = f.device_id AND p.user_id = f.user_id AND p.state = 'active'))
+        """
+
     static func read(_ row: Row) throws(StoreFailure) -> CodeFactor {
         CodeFactor(
             id: try row.id("factor_id"), kind: try row.word("factor_kind"), state: try row.word("factor_state"),

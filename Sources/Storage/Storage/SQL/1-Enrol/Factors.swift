@@ -14,10 +14,12 @@ extension Store: FactorStore {
     }
 }
 
-/// Leaves out what a recovery has created that has ended since.
+/// Leaves out what a recovery has created that has ended since, and the codes of a phone that SQL
+/// has stopped.
 private let factorsOfUser = Statement(
     """
-    SELECT \(CodeFactors.columns) FROM factor f WHERE f.user_id = :user AND NOT EXISTS
+    SELECT \(CodeFactors.columns) FROM factor f
+    WHERE f.user_id = :user AND \(CodeFactors.isOfActivePhone) AND NOT EXISTS
     (SELECT 1 FROM recovery r WHERE r.id = f.approval AND f.state = 'waiting' AND r.state <> 'proved')
     ORDER BY f.created_at, f.id
     """)

@@ -92,7 +92,7 @@ private let codesByName = Statement("\(codeColumns) AND \(ofName)")
 /// Reads the active factors, and the addresses and recovery codes that wait for a code.
 private let codeColumns = """
     SELECT f.kind, f.state FROM factor f JOIN user u ON u.id = f.user_id
-    WHERE (f.state = 'active' OR f.kind = 'recovery' OR f.kind IN ('mail', 'sms') AND f.address IS NOT NULL)
+    WHERE (\(CodeFactors.count) OR f.kind = 'recovery' OR f.kind IN ('mail', 'sms') AND f.address IS NOT NULL)
     """
 
 private let blockerByToken = Statement("\(blockerColumns) WHERE \(ofToken) AND \(Blocker.window)")

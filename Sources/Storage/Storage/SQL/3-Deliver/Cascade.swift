@@ -52,7 +52,7 @@ private let phonesOf = Statement(
 private let codesOf = Statement(
     """
     SELECT \(CodeFactors.columns) FROM factor f JOIN challenge c ON c.user_id = f.user_id
-    WHERE f.state = 'active' AND c.id = :challenge
+    WHERE \(CodeFactors.count) AND c.id = :challenge
     """)
 
 private let nextOf = Statement(

@@ -34,7 +34,7 @@ extension Store: CodeStore {
 }
 
 private let activeOfUser = Statement(
-    "SELECT \(CodeFactors.columns) FROM factor f WHERE f.user_id = :user AND f.state = 'active'")
+    "SELECT \(CodeFactors.columns) FROM factor f WHERE f.user_id = :user AND \(CodeFactors.count)")
 
 /// Reads the codes that were sent, the newest first, because most people enter that one.
 private let sentFor = Statement(

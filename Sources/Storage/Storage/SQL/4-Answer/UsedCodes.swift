@@ -65,7 +65,7 @@ private let endByRecovery = Statement(
 private let endByCode = """
     \(ChallengeEnds.end) WHERE \(ChallengeEnds.isOpen) AND EXISTS
     (SELECT 1 FROM factor f JOIN user u ON u.id = f.user_id
-    WHERE f.id = :codeFactor AND f.state = 'active' AND f.user_id = challenge.user_id AND \(Guards.mayLogIn)
+    WHERE f.id = :codeFactor AND \(CodeFactors.count) AND f.user_id = challenge.user_id AND \(Guards.mayLogIn)
     AND u.codes_locked_at IS NULL AND u.code_failures = :failures
     """
 
