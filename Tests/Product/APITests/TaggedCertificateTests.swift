@@ -4,6 +4,7 @@ import Domain
 import HTTP
 import JSON
 import Relay
+import Storage
 import TestSupport
 import Testing
 import World
@@ -316,6 +317,26 @@ import World
         // So is another request of the same second.
         #expect(try await signer.certify(key: try P256PrivateKey.generate()).faults == ["proof mismatch"])
         #expect(await signer.verify(try signer.statement(key: key))["valid"] == true)
+    }
+
+    /// The MAC of a row that is put back is right, so the audit has to show it.
+    @Test(arguments: StoreKind.all) func restoredCertificateIsOlderThanTheAudit(kind: StoreKind) async throws {
+        let signer = try await Signer(kind)
+        let store = signer.rig.relay.store
+        func outdated() async throws -> [OutdatedRow] {
+            try await signer.rig.relay.on { _ in try await store.run(OutdatedRow.all) }
+        }
+        let first = signer.rig.relay.time.now()
+        #expect(try await signer.certify().status == 200)
+        #expect(try await signer.certify("legacy", key: try P256PrivateKey.generate()).status == 200)
+        signer.rig.relay.time.advance(by: .seconds(7))
+        #expect(try await signer.certify(key: try P256PrivateKey.generate()).status == 200)
+        #expect(try await outdated().isEmpty)
+        try signer.rig.relay.forge(
+            "UPDATE tagged_certificate SET created_at = (SELECT min(at) FROM audit WHERE event = 'device.certified')")
+        let found = try await outdated()
+        #expect(found.map(\.table) == ["tagged_certificate"] && found.map(\.writtenAt) == [first])
+        #expect(found.first?.key == (try #require(DeviceID(signer.device))).bytes)
     }
 
     /// Replacing a key revokes all of its certificates, not only the newest one.

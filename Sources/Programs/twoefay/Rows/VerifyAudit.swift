@@ -10,8 +10,8 @@ extension Tool {
             "audit verify", "Finds rows that are older than their last change in the audit.",
             notes: """
                 Somebody who can write to the store has restored such a row to an earlier state, or a part of a backup was
-                restored. The command checks websites, users, phones, their attestations and logins, as far back as the audit goes
-                (retention.audit). It cannot see a counter of assertions that was turned back.
+                restored. The command checks websites, users, phones, their attestations and tagged certificates, and logins, as far
+                back as the audit goes (retention.audit). It cannot see a counter of assertions that was turned back.
                 """)
     ) { invocation throws(Failure) in
         let store = try OperatorStore(try Settings.load(invocation))

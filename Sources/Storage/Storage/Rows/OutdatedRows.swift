@@ -45,7 +45,18 @@ public struct OutdatedRow: Sendable {
         // approval is `device.bound`, too, and has none.
         search(
             "attestation", key: "device_id", "device_id", ["device.bound", "device.waiting"], haveOutcome: true),
+        (table: "tagged_certificate", statement: replacedCertificates),
     ]
+
+    /// Finds tagged certificates that were replaced since. They do not name their operation, but were
+    /// written at the time of its line in the audit.
+    private static let replacedCertificates = Statement(
+        """
+        SELECT r.device_id AS id, r.created_at AS written_at, 'device.certified' AS event, max(e.at) AS changed_at
+        FROM tagged_certificate r JOIN audit e ON e.device_id = r.device_id AND e.outcome = r.tag
+        AND e.event IN ('device.certified', 'device.recertified') AND e.at > r.created_at
+        GROUP BY r.device_id, r.tag, r.created_at ORDER BY r.device_id, r.tag
+        """)
 
     /// Searches for the rows whose operation is older than the newest of these events.
     ///
