@@ -9,6 +9,7 @@ public enum MailTemplate: String, Sendable, CaseIterable {
     case deviceBound = "mail.device.bound"
     case deviceUnbound = "mail.device.unbound"
     case secretDelivered = "mail.secret.delivered"
+    case deviceCertified = "mail.device.certified"
     case userFrozen = "mail.user.frozen"
     case userLocked = "mail.user.locked"
     case codesLocked = "mail.codes.locked"

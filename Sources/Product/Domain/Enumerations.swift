@@ -114,6 +114,8 @@ public enum AccountEvent: String, Sendable, CaseIterable {
     case deviceUnbound = "device.unbound"
     /// A phone got the secret of its codes.
     case secretDelivered = "secret.delivered"
+    /// A key of a phone got a certificate to sign documents.
+    case deviceCertified = "device.certified"
     case userFrozen = "user.frozen"
     case userLocked = "user.locked"
     case codesLocked = "codes.locked"

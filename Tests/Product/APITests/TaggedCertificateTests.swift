@@ -319,6 +319,22 @@ import World
         #expect(await signer.verify(try signer.statement(key: key))["valid"] == true)
     }
 
+    /// A new key is announced like a new phone, a renewal is not.
+    @Test(arguments: StoreKind.all) func newKeyIsAnnounced(kind: StoreKind) async throws {
+        let signer = try await Signer(kind)
+        try signer.rig.relay.execute("UPDATE user SET email = 'bob@example.com'")
+        try signer.rig.relay.execute("UPDATE website SET webhook_url = 'https://shop.example/hook'")
+        func announced(_ kind: String) throws -> Int64 {
+            try signer.rig.relay.count(
+                "SELECT count(*) FROM outbox WHERE kind = '\(kind)' AND event = 'device.certified'")
+        }
+        for (key, count) in [(signer.key, 1), (signer.key, 1), (try P256PrivateKey.generate(), 2)] {
+            #expect(try await signer.certify(key: key).status == 200)
+            #expect(try announced("mail") == count && announced("webhook") == count)
+            signer.rig.relay.time.advance(by: .seconds(7))
+        }
+    }
+
     /// The MAC of a row that is put back is right, so the audit has to show it.
     @Test(arguments: StoreKind.all) func restoredCertificateIsOlderThanTheAudit(kind: StoreKind) async throws {
         let signer = try await Signer(kind)

@@ -16,6 +16,8 @@ public struct WebhookEvent: Sendable, Equatable {
         case deviceUnbound(token: String, Device)
         /// A phone of the user got the secret of its codes.
         case secretDelivered(token: String, Device)
+        /// A key of a phone of the user got a certificate to sign documents.
+        case deviceCertified(token: String, Device)
         /// The user was locked.
         case userLocked(token: String)
         /// The user's codes are locked. The user's phone can still approve.
@@ -81,6 +83,7 @@ public struct WebhookEvent: Sendable, Equatable {
         case "device.unbound": return .deviceUnbound(token: try data.text("token"), try Device(data))
         case "pin.locked": return .pinLocked(token: try data.text("token"))
         case "secret.delivered": return .secretDelivered(token: try data.text("token"), try Device(data))
+        case "device.certified": return .deviceCertified(token: try data.text("token"), try Device(data))
         case "codes.locked": return .codesLocked(token: try data.text("token"))
         case "user.locked": return .userLocked(token: try data.text("token"))
         case "user.frozen": return .userFrozen(token: try data.text("token"))

@@ -124,6 +124,7 @@ extension Message {
             case .deviceBound: .deviceBound
             case .deviceUnbound: .deviceUnbound
             case .secretDelivered: .secretDelivered
+            case .deviceCertified: .deviceCertified
             case .userFrozen: .userFrozen
             case .userLocked: .userLocked
             case .codesLocked: .codesLocked

@@ -156,6 +156,20 @@ extension BuiltIn {
         "\n"
         "If this was not you, contact {website} immediately and have the phone removed.\n"
 
+        msgctxt "mail.device.certified.subject"
+        msgid "A phone can now sign documents for {website}"
+        msgstr "A phone can now sign documents for {website}"
+
+        msgctxt "mail.device.certified.text"
+        msgid "A phone can sign documents."
+        msgstr ""
+        "A phone of your account now has a key with which it can sign documents for {website} in your name.\n"
+        "\n"
+        "Phone: {device}\n"
+        "Time: {time}\n"
+        "\n"
+        "If this was not you, contact {website} immediately and have the phone removed.\n"
+
         msgctxt "mail.user.frozen.subject"
         msgid "Your account at {website} is blocked"
         msgstr "Your account at {website} is blocked"

@@ -156,6 +156,21 @@ extension BuiltIn {
         "\n"
         "Wenn Sie das nicht waren, wenden Sie sich bitte sofort an {website} und lassen Sie das Telefon entfernen.\n"
 
+        msgctxt "mail.device.certified.subject"
+        msgid "A phone can now sign documents for {website}"
+        msgstr "Ein Telefon kann jetzt Dokumente für {website} signieren"
+
+        msgctxt "mail.device.certified.text"
+        msgid "A phone can sign documents."
+        msgstr ""
+        "Ein Telefon Ihres Kontos hat jetzt einen Schlüssel, mit dem es in Ihrem Namen Dokumente für {website} signieren "
+        "kann.\n"
+        "\n"
+        "Telefon: {device}\n"
+        "Zeitpunkt: {time}\n"
+        "\n"
+        "Wenn Sie das nicht waren, wenden Sie sich bitte sofort an {website} und lassen Sie das Telefon entfernen.\n"
+
         msgctxt "mail.user.frozen.subject"
         msgid "Your account at {website} is blocked"
         msgstr "Ihr Konto bei {website} ist gesperrt"

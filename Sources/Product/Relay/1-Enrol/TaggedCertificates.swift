@@ -220,6 +220,7 @@ extension Relay {
                     .website: website.name, .user: new.phone.user.text, .device: new.phone.id.text,
                     .outcome: new.certificate.tag,
                 ])
+            scheduleWebhooks()
             return true
         case .replayed: return false
         case .gone: throw .unauthenticated

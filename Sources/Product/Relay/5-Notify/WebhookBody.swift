@@ -28,7 +28,7 @@ public enum WebhookBody {
         }
         let data: JSONObject
         switch AccountEvent(rawValue: row.event) {
-        case .deviceBound, .deviceUnbound, .secretDelivered:
+        case .deviceBound, .deviceUnbound, .secretDelivered, .deviceCertified:
             guard let device = row.device else { return nil }
             data = device.json(of: row.token)
         case .userLocked, .codesLocked, .pinLocked: data = row.json(.locked)

@@ -94,6 +94,7 @@ private enum SampleMail: String, CaseIterable {
     case deviceBound = "device.bound"
     case deviceUnbound = "device.unbound"
     case secretDelivered = "secret.delivered"
+    case deviceCertified = "device.certified"
     case userFrozen = "user.frozen"
     case userLocked = "user.locked"
     case codesLocked = "codes.locked"
@@ -140,6 +141,7 @@ private enum SampleMail: String, CaseIterable {
         case .deviceBound: return .announcement(.deviceBound, device: "Phone", at: now)
         case .deviceUnbound: return .announcement(.deviceUnbound, device: "Phone", at: now)
         case .secretDelivered: return .announcement(.secretDelivered, device: "Phone", at: now)
+        case .deviceCertified: return .announcement(.deviceCertified, device: "Phone", at: now)
         case .userFrozen: return .announcement(.userFrozen, device: nil, at: now)
         case .userLocked: return .announcement(.userLocked, device: nil, at: now)
         case .codesLocked: return .announcement(.codesLocked, device: nil, at: now)

@@ -15,13 +15,16 @@ extension Store: TaggedCertificateStore {
         let purpose = UsedKeys.purpose(of: certificate.tag, isRaw: certificate.isRaw)
         let change = Change(
             "tag", operation,
-            rows: [.user(phone.user).signed, .device(phone.id), .tagged(phone.id, certificate.tag).signed],
+            rows: [.user(phone.user).signed, .device(phone.id), .tagged(phone.id, certificate.tag).signed]
+                + AccountEventRows.rows(.deviceCertified, as: operation),
             [
                 Locks.hold(user: user),
                 markUser(
                     operation: own, user: user, device: device, key: .blob(phone.key), thumbprint: thumbprint,
-                    purpose: .text(purpose), tag: tag, asked: .timestamp(certificate.askedAt), now: now, most: .integer(Int64(NewTaggedCertificate.most))),
-                auditTagged(operation: own, now: now, device: device, tag: tag, user: user),
+                    purpose: .text(purpose), tag: tag, asked: .timestamp(certificate.askedAt), now: now,
+                    most: .integer(Int64(NewTaggedCertificate.most))),
+                auditTagged(
+                    operation: own, now: now, device: device, tag: tag, user: user, thumbprint: thumbprint),
                 UsedKeys.recorded(thumbprint, purpose, of: device, as: own),
                 revokeReplaced(now: now, device: device, tag: tag, thumbprint: thumbprint, operation: own),
                 CertificateRows.inserted(
@@ -30,9 +33,13 @@ extension Store: TaggedCertificateStore {
                 + [updateTagged, insertTagged].map {
                     $0(
                         isRaw: .bool(certificate.isRaw), serial: serial, thumbprint: thumbprint,
-                        pem: .text(certificate.pem), asked: .timestamp(certificate.askedAt), now: now, expiresAt: expiresAt, device: device, tag: tag,
+                        pem: .text(certificate.pem), asked: .timestamp(certificate.askedAt), now: now,
+                        expiresAt: expiresAt, device: device, tag: tag,
                         user: user, operation: own)
-                },
+                }
+                + AccountEventRows.steps(
+                    .deviceCertified, user: phone.user, device: phone.id, after: TaggedCertificates.event,
+                    at: certificate.createdAt, as: operation),
             reads: [
                 activePhone(device: device, key: .blob(phone.key), now: now),
                 livingOfTag(device: device, tag: tag, now: now),
@@ -78,6 +85,11 @@ extension Store: TaggedCertificateStore {
 
 /// The rows of tagged certificates.
 public enum TaggedCertificates {
+    /// The event in the audit for a new key.
+    static let event = "device.certified"
+    /// The event in the audit for another certificate of the same key. Nobody is told of it.
+    static let renewal = "device.recertified"
+
     /// The columns of the alias `t`.
     static let columns = """
         t.device_id AS tagged_device_id, t.tag AS tagged_tag, t.is_raw AS tagged_is_raw, t.serial AS tagged_serial,
@@ -89,8 +101,8 @@ public enum TaggedCertificates {
         TaggedCertificate(
             device: try row.id("tagged_device_id"), tag: try row.text("tagged_tag"),
             isRaw: try row.bool("tagged_is_raw"), serial: try row.text("tagged_serial"),
-            pem: try row.text("tagged_certificate"), askedAt: try row.timestamp("tagged_asked_at"), createdAt: try row.timestamp("tagged_created_at"),
-            expiresAt: try row.timestamp("tagged_expires_at"))
+            pem: try row.text("tagged_certificate"), askedAt: try row.timestamp("tagged_asked_at"),
+            createdAt: try row.timestamp("tagged_created_at"), expiresAt: try row.timestamp("tagged_expires_at"))
     }
 
     /// Reads the tagged certificates of all phones of a user, for the verbs and the operator's tool.
@@ -142,7 +154,10 @@ private let markUser = Statement(
 private let auditTagged = Statement(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, device_id, outcome)
-    SELECT :operation, :now, 'device.certified', u.website_id, u.id, :device, :tag FROM user u
+    SELECT :operation, :now, CASE WHEN EXISTS (SELECT 1 FROM tagged_certificate t
+    WHERE t.device_id = :device AND t.tag = :tag AND t.thumbprint = :thumbprint)
+    THEN '\(TaggedCertificates.renewal)' ELSE '\(TaggedCertificates.event)' END, u.website_id, u.id, :device, :tag
+    FROM user u
     WHERE u.id = :user AND u.operation = :operation
     \(Audit.once)
     """)
