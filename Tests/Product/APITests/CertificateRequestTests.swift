@@ -41,6 +41,31 @@ struct CertificateRequestTests {
         try Certificate(pem: Array(try #require(answer["certificate"]?.string).utf8))
     }
 
+    /// A phone that has used its certificates up gets the next one after hours, not after months.
+    @Test(arguments: StoreKind.all) func phoneBeyondTheLimitWaitsForHours(kind: StoreKind) async throws {
+        let rig = try await APIRig(kind)
+        let shop = try await rig.site("shop")
+        let user = try await shop.register("ada")
+        let phone = try TestPhone(pushToken: "ada")
+        let bound = try await shop.verify(phone, token: user.token, code: user.code)
+        let device = try #require(bound["device"]?.string.flatMap { DeviceID($0) }, "\(bound.text)")
+        let site = Site(rig: rig, certificate: phone.certificate(device: device))
+        func renewed() async -> Response { await site.send("POST", "/device", ["certificate": true]) }
+        for _ in 2...8 { #expect(await renewed().status == 200) }
+        rig.relay.time.advance(by: .seconds(60))
+        for _ in 1...2 {
+            let refused = await renewed()
+            #expect(refused.status == 429, "\(refused.text)")
+            #expect(refused.fields["retry-after"] == "21540")
+        }
+        for _ in 1...2 {
+            rig.relay.time.advance(by: .seconds(6 * 3600))
+            #expect(await renewed().status == 200)
+            #expect(await renewed().status == 429)
+        }
+        #expect(try rig.relay.count("SELECT count(*) FROM certificate") == 10)
+    }
+
     @Test func requestForTheProvenKeyIsAccepted() async throws {
         let answer = try await verify(try request(key.key, name: "twoefay:device:of-somebody-else"))
         #expect(answer["login"] == "verified")

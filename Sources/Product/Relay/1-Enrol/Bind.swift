@@ -243,7 +243,7 @@ extension Relay {
     ///
     /// If the authority does not answer, the refusal is `unavailable`, so that the phone tries
     /// again. The binding stays in the store, and the repeated request finds it. A phone that has
-    /// too many certificates waits until one has expired.
+    /// many certificates waits for some hours.
     func certificate(
         for key: P256PublicKey, of device: DeviceID, user: UserID
     ) async throws(Refusal) -> String {

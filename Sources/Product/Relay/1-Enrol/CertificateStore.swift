@@ -8,8 +8,8 @@ import World
 /// Invariant: a certificate is recorded before its phone gets it, and only while the phone is
 /// active. The change that suspends, resumes or unbinds a phone, and the deletion of its user,
 /// change its certificates in the same script. So no certificate of a phone that lost its rights is
-/// missing in the list, unless somebody changed the phone's row by SQL. A phone has at most
-/// `NewCertificate.most` at a time, and `NewTaggedCertificate.most` for each tag, so none makes the
+/// missing in the list, unless somebody changed the phone's row by SQL. A phone gets
+/// `NewCertificate.most` at any rate and then few a day, and `NewTaggedCertificate.most` for each tag, so none makes the
 /// list long.
 public protocol CertificateStore: Sendable {
     /// Returns how many certificates of a phone, without the tagged ones, have not expired.
@@ -23,9 +23,12 @@ public protocol CertificateStore: Sendable {
 
 /// A certificate that was issued for a phone.
 public struct NewCertificate: Sendable {
-    /// The most certificates of one phone that have not expired. A phone that renews its certificate
-    /// in time has two.
+    /// The certificates that have not expired which a phone may have at any rate. A phone that renews
+    /// its certificate in time has two.
     public static let most = 8
+    /// The time between two certificates of a phone that has as many. So a phone that has used them
+    /// up, for example because answers were lost, is not without a certificate until one expires.
+    public static let pause = Duration.seconds(6 * 3600)
 
     public let device: DeviceID
     public let user: UserID
@@ -46,11 +49,11 @@ public struct NewCertificate: Sendable {
 /// The certificates of a phone that have not expired.
 public struct LivingCertificates: Sendable, Equatable {
     public let count: Int
-    /// The time when the first one expires; nil if there is none.
-    public let firstEnd: Timestamp?
+    /// The time when the newest one was made; nil if there is none.
+    public let newest: Timestamp?
 
-    public init(count: Int, firstEnd: Timestamp?) {
+    public init(count: Int, newest: Timestamp?) {
         self.count = count
-        self.firstEnd = firstEnd
+        self.newest = newest
     }
 }

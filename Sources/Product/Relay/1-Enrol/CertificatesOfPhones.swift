@@ -59,14 +59,16 @@ extension Relay {
         }
     }
 
-    /// Throws if the phone has as many certificates as it may have.
+    /// Throws if the phone has many certificates, and has got one lately.
     func requireRoom(of device: DeviceID) async throws(Refusal) {
         let now = time.now()
         let living = try await withStore("certificate") { () async throws(StoreFailure) in
             try await store.livingCertificates(of: device, at: now)
         }
-        guard living.count >= NewCertificate.most, let end = living.firstEnd else { return }
+        guard living.count >= NewCertificate.most, let newest = living.newest,
+            now - newest < NewCertificate.pause
+        else { return }
         log.notice("device.certificates", [.device: device.text, .count: living.count])
-        throw .limited(retryAfter: end - now)
+        throw .limited(retryAfter: newest + NewCertificate.pause - now)
     }
 }

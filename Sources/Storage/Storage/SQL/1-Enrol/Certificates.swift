@@ -10,9 +10,9 @@ extension Store: CertificateStore {
         let read = countLiving(device: .id(device), now: .timestamp(now))
         return try await run(
             Query(script: Script("certificates", reads: [read])) { rows throws(StoreFailure) in
-                guard let row = rows[0].first else { return LivingCertificates(count: 0, firstEnd: nil) }
+                guard let row = rows[0].first else { return LivingCertificates(count: 0, newest: nil) }
                 return LivingCertificates(
-                    count: Int(try row.integer("living")), firstEnd: try row.optionalTimestamp("first_end"))
+                    count: Int(try row.integer("living")), newest: try row.optionalTimestamp("newest"))
             })
     }
 
@@ -23,7 +23,8 @@ extension Store: CertificateStore {
             [
                 markUser(
                     operation: .id(operation), user: .id(certificate.user), device: device, now: now,
-                    most: .integer(Int64(NewCertificate.most))),
+                    most: .integer(Int64(NewCertificate.most)),
+                    lately: .timestamp(certificate.at - NewCertificate.pause)),
                 auditCertificate(
                     operation: .id(operation), now: now, device: device, user: .id(certificate.user)),
                 CertificateRows.inserted(
@@ -60,13 +61,15 @@ private let markUser = Statement(
     """
     UPDATE user SET operation = :operation WHERE id = :user AND EXISTS
     (SELECT 1 FROM device d WHERE d.id = :device AND d.user_id = user.id AND d.state = 'active')
-    AND (SELECT count(*) FROM certificate c
+    AND ((SELECT count(*) FROM certificate c
     WHERE c.device_id = :device AND c.tag IS NULL AND c.expires_at > :now) < :most
+    OR NOT EXISTS (SELECT 1 FROM certificate c
+    WHERE c.device_id = :device AND c.tag IS NULL AND c.created_at > :lately))
     """)
 
 private let countLiving = Statement(
     """
-    SELECT count(*) AS living, min(expires_at) AS first_end FROM certificate
+    SELECT count(*) AS living, max(created_at) AS newest FROM certificate
     WHERE device_id = :device AND tag IS NULL AND expires_at > :now
     """)
 
