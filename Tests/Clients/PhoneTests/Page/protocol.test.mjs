@@ -58,6 +58,10 @@ test("the key cannot be read, and code and k go when it is bound", async () => {
     ["activation_code", "binding", "dev_token", "environment", "id_token", "name", "platform", "proof"]);
   assert.equal(claims(body.proof).dev_token, body.dev_token);
   assert.deepEqual(claims(body.binding).jwk, phone.jwk);
+  // The key for secrets is another one, which cannot be read either, and both statements name it.
+  assert.equal(phone.agreementKey.extractable, false);
+  assert.notDeepEqual(phone.agreement, phone.jwk);
+  for (const statement of [body.proof, body.binding]) assert.deepEqual(claims(statement).agreement, phone.agreement);
 });
 
 test("it sends the very same again until somebody has approved", async () => {

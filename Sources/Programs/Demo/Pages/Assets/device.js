@@ -1,7 +1,8 @@
 // A phone at one website, as docs/phones/device-protocol.md specifies: it is bound, lists requests and answers them.
 //
-// A phone is a plain object that IndexedDB can store: {id, relay, pin, website, token, jwk, key, pushToken, name, madeAt,
-// state}. `key` is a CryptoKey that cannot be read. `state` is `asked`, with code and perhaps websiteKey, or `bound`, with device.
+// A phone is a plain object that IndexedDB can store: {id, relay, pin, website, token, jwk, key, agreement, agreementKey,
+// pushToken, name, madeAt, state}. `key`, which signs, and `agreementKey`, to which the relay seals secrets, are CryptoKeys
+// that cannot be read; `jwk` and `agreement` are their public keys. `state` is `asked`, with code and perhaps websiteKey, or `bound`, with device.
 
 import { accepted, odd } from "./calls.js";
 import { Refused, isID, readQuestion } from "./context.js";
@@ -15,6 +16,7 @@ const mostKnown = 16;
 export async function beginEnrolment(activation, { name, pushToken }, now = Date.now()) {
   const { privateKey, publicKey } = await signing.makeKey();
   const jwk = await signing.jwkOf(publicKey);
+  const agreement = await signing.makeAgreementKey();
   return {
     id: await signing.thumbprint(jwk),
     relay: activation.relay,
@@ -23,6 +25,8 @@ export async function beginEnrolment(activation, { name, pushToken }, now = Date
     token: activation.token,
     jwk,
     key: privateKey,
+    agreement: await signing.jwkOf(agreement.publicKey),
+    agreementKey: agreement.privateKey,
     pushToken,
     name,
     madeAt: now,

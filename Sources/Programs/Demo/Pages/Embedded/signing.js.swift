@@ -15,6 +15,9 @@ extension PageFile {
             /** Makes the key of one enrolment. No script can read it, only use it. */
             export const makeKey = () => crypto.subtle.generateKey(curve, false, ["sign"]);
 
+            /** Makes the key to which the relay seals secrets for this phone. It signs nothing. */
+            export const makeAgreementKey = () => crypto.subtle.generateKey({ name: "ECDH", namedCurve: "P-256" }, false, ["deriveBits"]);
+
             /** Imports the website's key from the activation. It can then be used, but not read. */
             export const holdWebsiteKey = (bytes) =>
               crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
@@ -40,6 +43,7 @@ extension PageFile {
             export function enrolment(phone, code, now) {
               const claims = { v: 1, aud: audience(phone), id_token: phone.token, activation_code: code };
               if (phone.pushToken) claims.dev_token = phone.pushToken;
+              if (phone.agreement) claims.agreement = phone.agreement;
               claims.iat = seconds(now);
               return sign("twoefay-enrol+jwt", { jwk: phone.jwk }, claims, phone.key);
             }
@@ -47,6 +51,7 @@ extension PageFile {
             /** The statement of the phone's key for the website only, under the key from the activation. */
             export async function binding(phone, websiteKey) {
               const claims = { v: 1, aud: audience(phone), id_token: phone.token, jwk: phone.jwk };
+              if (phone.agreement) claims.agreement = phone.agreement;
               const input = `${json({ alg: "HS256", typ: "twoefay-binding+jwt" })}.${json(claims)}`;
               return `${input}.${encode(await crypto.subtle.sign("HMAC", websiteKey, utf8(input)))}`;
             }
