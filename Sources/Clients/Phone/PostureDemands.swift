@@ -35,6 +35,8 @@ public struct PostureDemands: Sendable, Equatable {
     public let needsScreenLock: Bool
     public let needsVerifiedBoot: Bool
     public let patchLevel: Int64?
+    /// The seconds for which a user verification counts; nil for any time.
+    public let maxUVAge: Int64?
     /// The demand on the PIN: `sign` if the answer needs it, `set` if the phone must set one first,
     /// `locked`; nil if there is none.
     public let pin: String?
@@ -50,6 +52,7 @@ public struct PostureDemands: Sendable, Equatable {
         needsScreenLock = object["screen_lock"]?.bool == true
         needsVerifiedBoot = object["verified_boot"]?.bool == true
         patchLevel = object["patch_level"]?.integer
+        maxUVAge = object["max_uv_age"]?.integer
         pin = object["pin"]?.string.map { ScreenText.visible($0, limit: 64) }
         unmet = (object["unmet"]?.array ?? []).compactMap { $0.string.map { ScreenText.visible($0, limit: 64) } }
     }
@@ -63,6 +66,7 @@ public struct PostureDemands: Sendable, Equatable {
         if let appVersion { parts.append("app \(appVersion) or later") }
         if needsVerifiedBoot { parts.append("the manufacturer's system") }
         if needsScreenLock { parts.append("a screen lock") }
+        if let maxUVAge { parts.append("a check of its user in the last \(maxUVAge) s") }
         if pin != nil { parts.append("the PIN") }
         return parts.isEmpty ? "nothing of this phone" : parts.joined(separator: ", ")
     }

@@ -127,6 +127,7 @@ public final class Responder: Sendable {
     ///   - decision: the person's decision.
     ///   - question: the challenge.
     ///   - uv: the method by which the phone verified its owner.
+    ///   - uvAge: the seconds since then. It is sent only if the website demands it.
     ///   - place: the coarse place of the phone, if the person agrees to report it. It is sent only if
     ///     the website asks for it.
     ///   - posture: the state of the phone. It is sent only if the website has demands.
@@ -134,7 +135,8 @@ public final class Responder: Sendable {
     /// - Returns: the result at the relay, `success` or `failure`.
     public func answer(
         _ decision: SignedStatement.Decision, to question: ChallengePrompt,
-        uv: SignedStatement.UserVerification = .none, place: PhonePlace? = nil, posture: PhonePosture? = nil,
+        uv: SignedStatement.UserVerification = .none, uvAge: Int64? = nil, place: PhonePlace? = nil,
+        posture: PhonePosture? = nil,
         pin: String? = nil
     ) async throws(CallFailure) -> String {
         var body: JSONObject = ["challenge": .string(question.challenge)]
@@ -142,8 +144,8 @@ public final class Responder: Sendable {
         do {
             let now = time.now()
             let statement = try SignedStatement.decision(
-                decision, about: question, by: enrolment, device: device, uv: uv, place: place, posture: posture,
-                at: now)
+                decision, about: question, by: enrolment, device: device, uv: uv, uvAge: uvAge, place: place,
+                posture: posture, at: now)
             body.set("answer", .string(statement))
             if case .approve = decision {
                 path = "/success"

@@ -61,7 +61,7 @@ public enum SignedStatement {
     /// showed.
     static func decision(
         _ decision: Decision, about question: ChallengePrompt, by enrolment: Enrolment, device: String,
-        uv: UserVerification, place: PhonePlace? = nil, posture: PhonePosture? = nil,
+        uv: UserVerification, uvAge: Int64? = nil, place: PhonePlace? = nil, posture: PhonePosture? = nil,
         at now: Timestamp
     ) throws(CryptoFailure) -> String {
         var claims: JSONObject = [
@@ -74,6 +74,7 @@ public enum SignedStatement {
         claims.set("context", .string(Base64URL.encode(SHA256.hash(question.bytes))))
         claims.set("nonce", .string(question.nonce))
         claims.set("uv", .string(uv.rawValue))
+        if question.demands?.maxUVAge != nil, let uvAge { claims.set("uv_age", .integer(uvAge)) }
         // A website that has not asked for the place does not get it.
         if question.asksPlace, let place { claims.set("place", .string(place.text)) }
         // A website without demands does not get the state of the phone either.

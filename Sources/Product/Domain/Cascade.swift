@@ -144,7 +144,7 @@ extension StepState {
 extension Policy {
     /// Returns the lowest assurance that a success by that factor can have.
     public func worth(of factor: Factor, asksNumber: Bool) -> Assurance {
-        Assurance(factor: factor, numberAsked: asksNumber, uv: minUV)
+        Assurance(factor: factor, numberAsked: asksNumber, uv: leastVerification)
     }
 
     /// Returns this policy for one challenge, with the factors that are wanted and have enough

@@ -102,8 +102,8 @@ public enum DecisionFault: String, Error, Sendable, CaseIterable {
                 de: "muss eine number haben, wenn es eine Challenge mit Zahl bestätigt, und sonst keine")
         case .verification:
             LocalizedText(
-                "has a uv below the user verification that the website requires",
-                de: "hat ein uv unter der Benutzerverifizierung, die die Website verlangt")
+                "has a uv below the user verification that the website requires, or an older one",
+                de: "hat ein uv unter der Benutzerverifizierung, die die Website verlangt, oder ein älteres")
         case .posture:
             LocalizedText(
                 "came from a phone that does not meet the demands of the website",

@@ -80,6 +80,8 @@ public struct Policy: Equatable, Sendable {
     public var numberBelow: Amount?
     /// The minimum user verification by the phone.
     public var minUV: UserVerification = .none
+    /// The seconds for which a user verification by the phone counts; nil for any time.
+    public var maxUVAge: Int?
     public var pushDetail: PushDetail = .full
     /// The maximum number of pushes to one user in five minutes; further challenges are quiet.
     public var pushLimit = 5
@@ -129,6 +131,10 @@ public struct Policy: Equatable, Sendable {
 }
 
 extension Policy {
+    /// The weakest user verification that an approval can have. A verification of any age is at
+    /// least a passcode.
+    public var leastVerification: UserVerification { maxUVAge == nil ? minUV : max(minUV, .passcode) }
+
     /// Returns the number of digits that the user must transfer for a challenge with these details.
     /// An amount removes the number only if it is the only one and unambiguous.
     public func numberDigits(for details: [Context.Detail]) -> Int {

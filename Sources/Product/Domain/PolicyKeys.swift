@@ -14,6 +14,7 @@ extension Policy {
     public static let codeDeadlines = 10...600
     public static let phonePlaceDistances = 50...20_000
     public static let recoveryWaits = 1...336
+    public static let uvAges = 1...86_400
     /// The time window of `push-limit` and `login-limit`.
     public static let limitWindow = Duration.seconds(300)
 
@@ -24,8 +25,9 @@ extension Policy {
     public static let keys = [
         "addresses", "answers", "attestation-android", "attestation-ios", "certificate-tags", "code-deadline",
         "code-retries", "devices",
-        "enrolment", "factors", "further-factors", "guesses", "lifetime", "login-limit", "min-app-android",
-        "min-app-ios", "min-assurance", "min-os-android", "min-os-ios", "min-patch-level", "min-uv", "number",
+        "enrolment", "factors", "further-factors", "guesses", "lifetime", "login-limit", "max-uv-age",
+        "min-app-android", "min-app-ios", "min-assurance", "min-os-android", "min-os-ios", "min-patch-level", "min-uv",
+        "number",
         "number-below", "phone-codes", "phone-place", "phone-place-distance", "pin", "push-deadline", "push-detail",
         "push-limit",
         "recovery-check", "recovery-url", "recovery-wait", "screen-lock", "verified-boot",
@@ -34,7 +36,8 @@ extension Policy {
     /// The policies that a group of users may have of its own. They apply when a challenge is
     /// opened. The others belong to the website as a whole, or apply without a challenge.
     public static let groupKeys = [
-        "code-deadline", "code-retries", "factors", "lifetime", "min-app-android", "min-app-ios", "min-assurance",
+        "code-deadline", "code-retries", "factors", "lifetime", "max-uv-age", "min-app-android", "min-app-ios",
+        "min-assurance",
         "min-os-android", "min-os-ios", "min-patch-level", "min-uv", "number", "number-below", "phone-place",
         "phone-place-distance", "pin", "push-deadline", "push-detail", "push-limit", "screen-lock", "verified-boot",
     ]
@@ -56,6 +59,7 @@ extension Policy {
         case "guesses": guesses = try Self.number(key, text, Self.guessLimits)
         case "lifetime": lifetime = try Self.number(key, text, Self.lifetimes)
         case "login-limit": loginLimit = try Self.number(key, text, Self.loginLimits)
+        case "max-uv-age": maxUVAge = try Self.seconds(key, text, Self.uvAges)
         case "min-app-android": posture.android.appVersion = try Self.version(key, text)
         case "min-app-ios": posture.ios.appVersion = try Self.version(key, text)
         case "min-assurance": minAssurance = try Self.word(key, text)
@@ -108,6 +112,7 @@ extension Policy {
         case "guesses": String(guesses)
         case "lifetime": String(lifetime)
         case "login-limit": String(loginLimit)
+        case "max-uv-age": maxUVAge.map { String($0) } ?? "none"
         case "min-app-android": posture.android.appVersion?.description ?? "none"
         case "min-app-ios": posture.ios.appVersion?.description ?? "none"
         case "min-assurance": minAssurance.rawValue

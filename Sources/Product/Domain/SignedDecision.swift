@@ -28,6 +28,8 @@ public struct SignedDecision: Sendable, Equatable {
     /// looking it up.
     public let number: String?
     public let uv: UserVerification
+    /// The seconds since the phone verified its owner; nil if the phone does not say.
+    public let uvAge: Int?
     /// The coarse place of the phone; nil if the phone did not report one.
     public let place: CoarsePlace?
     /// The phone's report about itself; nil if it made none.
@@ -96,6 +98,12 @@ public struct SignedDecision: Sendable, Equatable {
             place = nil
         }
         // A denial counts whatever the phone says about itself.
+        if decision == .approve, let age = claims["uv_age"] {
+            guard let age = age.integer.flatMap({ Int32(exactly: $0) }), age >= 0 else { throw .malformed }
+            uvAge = Int(age)
+        } else {
+            uvAge = nil
+        }
         if decision == .approve, let posture = claims["posture"] {
             guard let posture = ReportedPosture(json: posture) else { throw .malformed }
             self.posture = posture
@@ -136,7 +144,7 @@ public struct SignedDecision: Sendable, Equatable {
     /// The permitted claims. Others are refused, since an unknown claim could change the meaning of
     /// the rest.
     private static let required = ["v", "aud", "challenge", "decision", "context", "nonce", "uv", "iat"]
-    private static let optional = ["request", "number", "place", "posture"]
+    private static let optional = ["request", "number", "place", "posture", "uv_age"]
 
     /// Compares by bytes, since Swift treats canonically equivalent strings as equal.
     private static func same(_ value: JSONValue?, _ text: String) -> Bool {

@@ -126,6 +126,35 @@ import TwoefayClient
         }
     }
 
+    @Test(
+        arguments: [
+            (60, 60, true), (61, 60, false), (nil, 60, false), (-1, 60, false), (90_000, nil, true), (nil, nil, true),
+        ] as [(Int64?, Int64?, Bool)])
+    func ageOfTheVerificationIsChecked(made: Int64?, wanted: Int64?, isEnough: Bool) async throws {
+        var login = try Login()
+        login.claims["uv"] = "passcode"
+        if let made { login.claims["uv_age"] = .integer(made) }
+        let check = ReceiptCheck(origin: Login.origin, website: "shop", longestVerificationAge: wanted)
+        func fault(_ login: Login) async throws -> ReceiptFault? {
+            let answered = try login.signed()
+            do throws(ReceiptFault) {
+                let approval = try await check.approval(answered, to: login.asked, from: [login.phone], at: login.now) {
+                    _ in true
+                }
+                #expect(approval.userVerificationAge == made)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(try await fault(login) == (isEnough ? nil : .userVerificationAge))
+        // Without a verification, its age counts for nothing.
+        login.claims["uv"] = "none"
+        #expect(try await fault(login) == (wanted == nil ? nil : .userVerificationAge))
+        login.claims["uv_age"] = "60"
+        #expect(try await fault(login) == .claims)
+    }
+
     @Test("Only a signed success of /auth is verified") func onlyASignedSuccessIsChecked() throws {
         let whole: JSONObject = [
             "login": "success", "proof": "signed", "device": "d", "receipt": "r", "context": "c", "factor": "push",

@@ -139,6 +139,9 @@ import World
         var sure = policy
         try sure.set("min-uv", to: "passcode")
         #expect(sure.narrowed(to: nil, atLeast: .high, asksNumber: false).factors == [.push])
+        var recent = policy
+        try recent.set("max-uv-age", to: "300")
+        #expect(recent.narrowed(to: nil, atLeast: .high, asksNumber: false).factors == [.push])
         // The website's policy is the minimum, whatever a login requests.
         var strict = policy
         try strict.set("min-assurance", to: "substantial")

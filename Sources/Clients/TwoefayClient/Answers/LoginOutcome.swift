@@ -54,6 +54,11 @@ public struct LoginOutcome: Sendable, Equatable {
     public let steps: [Step]
     /// The place of the phone; nil unless the policy `phone-place` asks for it.
     public let phonePlace: PhonePlace?
+    /// The method by which the phone verified its user, as it signed it; nil unless the policy is
+    /// `max-uv-age`.
+    public let userVerification: UserVerification?
+    /// The seconds between that verification and the signature.
+    public let userVerificationAge: Int64?
     /// The attestation and posture of the phone that approved; nil if the policy asks for neither.
     public let attestation: PhoneAttestation?
     /// The whole answer, as the relay sent it.
@@ -72,6 +77,8 @@ public struct LoginOutcome: Sendable, Equatable {
         phonePlace = json["phone_place"]?.object.flatMap { place in
             place["check"]?.string.map { PhonePlace(check: $0, distance: place["distance"]?.integer) }
         }
+        userVerification = json["uv"]?.string.flatMap { UserVerification(rawValue: $0) }
+        userVerificationAge = json["uv_age"]?.integer
         attestation = try PhoneAttestation(json["attestation"])
         var steps: [Step] = []
         for step in json["steps"] == nil ? [] : try json.objects("steps") {

@@ -23,6 +23,8 @@ public struct Approval: Sendable, Equatable {
     public let device: String
     /// The method by which the phone verified its owner.
     public let userVerification: UserVerification
+    /// The seconds between that verification and the signature; nil if the phone stated no age.
+    public let userVerificationAge: Int64?
     /// The time of the signature by the phone's clock, in seconds since 1970. The check does not
     /// verify that clock.
     public let signedAt: Int64
@@ -50,6 +52,7 @@ public struct ReceiptCheck: Sendable {
     private let website: String
     private let displayName: String?
     private let leastVerification: UserVerification
+    private let longestVerificationAge: Int64?
     private let leastDigits: Int
     private let longestAge: Int64
 
@@ -61,6 +64,8 @@ public struct ReceiptCheck: Sendable {
     ///   - displayName: the name of this website that phones must show; nil to accept the relay's
     ///     choice.
     ///   - leastVerification: the weakest accepted `uv`.
+    ///   - longestVerificationAge: the longest accepted `uv_age` in seconds, as the policy
+    ///     `max-uv-age` has it; nil to accept a verification at any time.
     ///   - leastDigits: the smallest number of digits of the number; 0 only if the website's policy
     ///     requires no number. A relay that lies can omit the number for the website and the phone
     ///     alike, so that the person approves out of habit. Only the website knows that a number
@@ -69,12 +74,14 @@ public struct ReceiptCheck: Sendable {
     ///     longer than 600 seconds.
     public init(
         origin: String, website: String, displayName: String? = nil,
-        leastVerification: UserVerification = UserVerification.none, leastDigits: Int = 2, longestAge: Int64 = 600
+        leastVerification: UserVerification = UserVerification.none, longestVerificationAge: Int64? = nil,
+        leastDigits: Int = 2, longestAge: Int64 = 600
     ) {
         audience = "\(origin)#\(website)"
         self.website = website
         self.displayName = displayName
         self.leastVerification = leastVerification
+        self.longestVerificationAge = longestVerificationAge
         self.leastDigits = leastDigits
         self.longestAge = longestAge
     }
@@ -119,9 +126,15 @@ public struct ReceiptCheck: Sendable {
         try ShownContext(context).agree(with: asked, website: website, displayName: displayName)
         guard claims.challenge.isExactly(asked.challenge) else { throw .challenge }
         guard claims.userVerification >= leastVerification else { throw .userVerification }
+        if let longestVerificationAge {
+            guard claims.userVerification > UserVerification.none, let age = claims.userVerificationAge,
+                (0...longestVerificationAge).contains(age)
+            else { throw .userVerificationAge }
+        }
         guard asked.number?.utf8.count ?? 0 >= leastDigits else { throw .digits }
         return Approval(
-            device: phone.device, userVerification: claims.userVerification, signedAt: claims.issuedAt)
+            device: phone.device, userVerification: claims.userVerification,
+            userVerificationAge: claims.userVerificationAge, signedAt: claims.issuedAt)
     }
 
     /// Checks the signature and returns the header and claims. No claim is read before the
@@ -151,6 +164,7 @@ private struct DecisionClaims {
     let number: String?
     let contextDigest: [UInt8]
     let userVerification: UserVerification
+    let userVerificationAge: Int64?
     let issuedAt: Int64
 
     init?(_ payload: [UInt8]) {
@@ -162,7 +176,8 @@ private struct DecisionClaims {
             let issuedAt = claims["iat"]?.integer,
             // Each of the two is a text or absent: the number 7 is not the text "07".
             claims["request"] == nil || claims["request"]?.string != nil,
-            claims["number"] == nil || claims["number"]?.string != nil
+            claims["number"] == nil || claims["number"]?.string != nil,
+            claims["uv_age"] == nil || claims["uv_age"]?.integer != nil
         else { return nil }
         self.audience = audience
         self.challenge = challenge
@@ -171,6 +186,7 @@ private struct DecisionClaims {
         number = claims["number"]?.string
         contextDigest = digest
         userVerification = verification
+        userVerificationAge = claims["uv_age"]?.integer
         self.issuedAt = issuedAt
     }
 }

@@ -40,6 +40,8 @@ public enum ReceiptFault: Error, Sendable, Equatable {
     case challenge
     /// The phone verified its owner by a weaker method than this website requires.
     case userVerification
+    /// The phone verified its owner longer ago than this website accepts, or stated no age.
+    case userVerificationAge
     /// The number has fewer digits than this website requires, or there was none.
     case digits
     /// The login request is older than this website accepts.
@@ -68,6 +70,7 @@ extension ReceiptFault: CustomStringConvertible {
         case .field(let name): "the phone did not show \(name) as it was sent"
         case .challenge: "the receipt answers another challenge"
         case .userVerification: "the user verification is lower than this website requires"
+        case .userVerificationAge: "the user verification is older than this website accepts, or has no age"
         case .digits: "the number has fewer digits than this website requires"
         case .age: "the login was requested too long ago"
         }

@@ -85,6 +85,7 @@ extension Relay {
         let proof: Proof
         let receipt: String?
         let uv: UserVerification?
+        var uvAge: Int?
         var place: CoarsePlace?
         var posture: ReportedPosture?
         /// An assertion of App Attest over the receipt, in base64url.
@@ -110,8 +111,8 @@ extension Relay {
                     asksNumber: row.number != nil, approves: answer.approves))
             return Content(
                 decision: decision.decision, number: decision.number, proof: .signed, receipt: signed,
-                uv: decision.uv, place: decision.place, posture: decision.posture, assertion: answer.assertion,
-                pinSignature: answer.pinSignature)
+                uv: decision.uv, uvAge: decision.uvAge, place: decision.place, posture: decision.posture,
+                assertion: answer.assertion, pinSignature: answer.pinSignature)
         case .certificate:
             // The website will see that the answer was authenticated by a certificate.
             guard answer.signed == nil, phone.isCertified else { throw .policy }
@@ -205,6 +206,9 @@ extension Relay {
                             "Die Website verlangt eine Benutzerverifizierung durch \(policy.minUV.rawValue), signiert als uv, "
                             + "und die Antwort hat \(uv.rawValue). Es wurde nichts geändert: Das Telefon darf erneut "
                             + "antworten")))
+        }
+        if approves, let refusal = Self.refusal(uv, age: content.uvAge, policy) {
+            throw await refused(.verification, row.id, by: phone, as: refusal)
         }
         let posture =
             approves

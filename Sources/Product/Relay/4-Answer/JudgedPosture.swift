@@ -148,9 +148,12 @@ extension Relay {
                 let stored = counts ? try await attestationToShow(of: phone.id) : nil
                 pending[index].demands = demands(of: policy, on: phone, stored).json
             }
-            guard let demand = policy.pinDemand(on: phone.pin) else { continue }
+            var further = JSONObject()
+            further.set("max_uv_age", policy.maxUVAge.map { .integer(Int64($0)) })
+            further.set("pin", policy.pinDemand(on: phone.pin).map { .string($0) })
+            guard further.count > 0 else { continue }
             var demands = pending[index].demands ?? JSONObject()
-            demands.set("pin", .string(demand))
+            for member in further.members { demands.set(member.name, member.value) }
             pending[index].demands = demands
         }
     }

@@ -23,6 +23,8 @@ public struct ChallengeResult: Sendable, Equatable {
     public let expiresAt: Timestamp
     /// The phone's place in comparison with the login's.
     public var place: PlaceComparison?
+    /// The user verification with an age that the phone signed with a success; nil without an age.
+    public var verified: VerifiedUser?
     /// The judgement of the phone's attestation and posture; nil if it was not judged.
     public var attested: AttestedAnswer?
     /// The phone's attestation, for a website that verifies it itself.
@@ -105,7 +107,9 @@ extension ChallengeResult {
             challenge: row.id, user: row.user, result: life.result, reason: life.reason, factor: row.factor,
             assurance: life.result == .success ? row.factor.map { Self.assurance(row, $0) } : nil,
             proof: row.proof, device: row.device, receipt: row.receipt, steps: row.steps, context: row.context,
-            expiresAt: row.life.expiresAt, place: row.place, attested: row.attested)
+            expiresAt: row.life.expiresAt, place: row.place,
+            verified: life.result == .success ? row.receipt.flatMap { VerifiedUser(receipt: $0) } : nil,
+            attested: row.attested)
     }
 
     private static func assurance(_ row: ChallengeRow, _ factor: Factor) -> Assurance {

@@ -28,6 +28,10 @@ extension ChallengeResult {
             if let distance = place.distance { shown.set("distance", .integer(Int64(distance))) }
             object.set("phone_place", .object(shown))
         }
+        if let verified {
+            object.set("uv", .word(verified.uv))
+            object.set("uv_age", .integer(verified.age))
+        }
         if let attested { object.set("attestation", .object(attested.json(evidence))) }
         return object
     }

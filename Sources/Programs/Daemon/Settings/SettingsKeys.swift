@@ -279,6 +279,9 @@ public enum SettingsKeys {
         "min-app-android":
             "The minimum version code of your app for Android with which a phone can approve, or none.",
         "min-app-ios": "The minimum bundle version of your app for iOS with which a phone can approve, or none.",
+        "max-uv-age":
+            "The seconds for which a user verification by the phone counts, 1 to 86400, or none for any time. Otherwise an "
+            + "approval needs a uv other than none, and an age.",
         "min-assurance":
             "The minimum assurance of a login: low (mail), restricted (sms), substantial (totp, hotp, recovery, a "
             + "push without a number) or high (a push with a number, or with user verification by the phone).",

@@ -9,7 +9,8 @@ extension Tool {
         command: Command(
             "phone approve", "Approves the pending challenge.",
             options: [
-                Keyring.option, Keyring.choice, challenge, PhoneOptions.number, PhoneOptions.uv, PhoneOptions.place,
+                Keyring.option, Keyring.choice, challenge, PhoneOptions.number, PhoneOptions.uv, PhoneOptions.uvAge,
+                PhoneOptions.place,
                 PhoneOptions.posture, PhoneOptions.pin, PhoneOptions.dpop,
             ],
             notes: """
@@ -84,6 +85,7 @@ extension Tool {
         _ decide: @escaping @Sendable (ChallengePrompt) throws(Failure) -> SignedStatement.Decision
     ) throws(Failure) -> Report {
         let uv = try PhoneOptions.presence(invocation)
+        let uvAge = try PhoneOptions.uvAge(invocation)
         let place = try PhoneOptions.place(invocation)
         let posture = try PhoneOptions.posture(invocation)
         let given = try PhoneOptions.pin(invocation)
@@ -118,7 +120,7 @@ extension Tool {
             if case .approve = decision, pin == nil, question.demands?.needsPIN == true { pin = try person.pin() }
             do throws(CallFailure) {
                 let login = try await phone.answer(
-                    decision, to: question, uv: uv, place: place, posture: posture, pin: pin)
+                    decision, to: question, uv: uv, uvAge: uvAge, place: place, posture: posture, pin: pin)
                 phone.close()
                 return report(decision, login, phone.device, question)
             } catch {

@@ -13,6 +13,20 @@ enum PhoneOptions {
         "uv", .one("HOW"),
         "How the phone verified its owner: \(word(SignedStatement.UserVerification.allCases)) (default: none). It is signed as given."
     )
+    static let uvAge = Command.Option(
+        "uv-age", .one("SECONDS"),
+        "The seconds since then (default: 0). It is signed as given, if the website demands it.")
+
+    static func uvAge(_ invocation: Invocation) throws(Failure) -> Int64 {
+        guard let text = invocation.value(uvAge.name) else { return 0 }
+        guard let seconds = Int64(text), (0...Int64(Int32.max)).contains(seconds) else {
+            throw Failure(
+                .usage, "--uv-age must be a number of seconds, not \(ScreenText.visible(text))",
+                next: "Run 'twoefay \(invocation.command.name) --help' for usage.")
+        }
+        return seconds
+    }
+
     static let number = Command.Option(
         "number", .one("DIGITS"), "The number that the website shows, if it shows one.")
 

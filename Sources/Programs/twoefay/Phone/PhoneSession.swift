@@ -10,6 +10,7 @@ final class PhoneSession {
     struct Options: Sendable {
         let identity: Responder.Identity
         let uv: SignedStatement.UserVerification
+        let uvAge: Int64
         let place: PhonePlace?
         let posture: PhonePosture?
         /// The PIN for every approval; nil if the person types it.

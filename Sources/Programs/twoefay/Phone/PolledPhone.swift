@@ -66,7 +66,8 @@ final class PolledPhone {
         _ decision: SignedStatement.Decision, to question: ChallengePrompt, _ options: PhoneSession.Options
     ) async throws(CallFailure) -> String {
         try await responder.answer(
-            decision, to: question, uv: options.uv, place: options.place, posture: options.posture, pin: options.pin)
+            decision, to: question, uv: options.uv, uvAge: options.uvAge, place: options.place,
+            posture: options.posture, pin: options.pin)
     }
 
     private func watch() async {

@@ -8,7 +8,8 @@ extension Tool {
         command: Command(
             "phone watch", "Shows each challenge, prompts you, signs your answer and sends it.",
             options: [
-                Keyring.option, Keyring.choice, PhoneOptions.dpop, PhoneOptions.uv, PhoneOptions.place,
+                Keyring.option, Keyring.choice, PhoneOptions.dpop, PhoneOptions.uv, PhoneOptions.uvAge,
+                PhoneOptions.place,
                 PhoneOptions.posture, PhoneOptions.pin,
                 .init(
                     "auto", .one("WHAT"),
@@ -51,6 +52,7 @@ extension PhoneSession.Options {
     init(_ invocation: Invocation) throws(Failure) {
         identity = PhoneOptions.identity(invocation)
         uv = try PhoneOptions.presence(invocation)
+        uvAge = try PhoneOptions.uvAge(invocation)
         place = try PhoneOptions.place(invocation)
         posture = try PhoneOptions.posture(invocation)
         pin = try PhoneOptions.pin(invocation)
