@@ -13,6 +13,13 @@ extension Settings {
                 .usage, error.message,
                 next: "docs/phones/attestation.md says what each policy needs. Nothing was changed.")
         }
+        do throws(SettingsFault) {
+            try policy.requireSignedAnswers()
+        } catch {
+            throw Failure(
+                .usage, error.message,
+                next: "A policy that is not given is taken from the settings. Nothing was changed.")
+        }
     }
 }
 

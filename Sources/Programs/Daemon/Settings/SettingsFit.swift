@@ -17,6 +17,7 @@ extension SettingsReader {
         checkToken(root)
         checkTexts(root)
         checkAttestations(root)
+        checkSignedPolicies(root)
         checkGateways(root)
     }
 
@@ -25,6 +26,15 @@ extension SettingsReader {
             try settings.requireAttestable(settings.policy)
         } catch {
             problem(root.place(of: "policies"), error.message)
+        }
+    }
+
+    private mutating func checkSignedPolicies(_ root: YAMLNode) {
+        do throws(SettingsFault) {
+            try settings.policy.requireSignedAnswers()
+        } catch {
+            let key = SettingsKeys.underscored(settings.policy.demandOfSignedAnswers ?? "")
+            problem(root.place(of: "policies.\(key)"), error.message)
         }
     }
 
