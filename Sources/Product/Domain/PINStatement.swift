@@ -49,11 +49,6 @@ public struct PINStatement: Sendable {
     }
 
     private static func key(_ jwk: JSONValue?) -> P256PublicKey? { jwk.flatMap { try? P256PublicKey(jwk: $0) } }
-
-    /// Whether the statement has made this PIN, so that a repetition is the same change.
-    public func hasMade(_ pin: PhonePIN) -> Bool {
-        pin.version == version && pin.key == key.x963 && (pukKey == nil || pin.pukKey == pukKey?.x963)
-    }
 }
 
 /// The signature by the key of a PIN or PUK: r and s, 64 bytes, in base64url.

@@ -83,7 +83,8 @@ import Testing
         for _ in 0..<2 { #expect(try await shop.send(set).get().version == 1) }
         let new = PINShop.newKey()
         let change = try shop.statement("change", 2, pin: new)
-        for _ in 0..<2 { #expect(try await shop.send(change, pin: shop.pin).get().version == 2) }
+        let signature = try PINShop.signature(change, by: shop.pin)
+        for _ in 0..<2 { #expect(try await shop.send(change, pinSignature: signature).get().version == 2) }
         let back = try shop.statement("change", 3, pin: shop.pin)
         #expect(try await shop.send(back, pin: new).get().version == 3)
         for (statement, signer) in [(set, nil), (change, shop.pin)] as [(String, P256PrivateKey?)] {
@@ -94,6 +95,41 @@ import Testing
             #expect(faults.map(\.code) == [.mismatch])
         }
         #expect(try shop.audited("pin.set") == 1 && shop.audited("pin.changed") == 2)
+        #expect(try await shop.credential().pin.failures == 0)
+    }
+
+    /// Whoever holds the phone can sign a statement with any keys, and with the present version. The
+    /// answer must not depend on whether the keys are those of the PIN and the PUK.
+    @Test(arguments: StoreKind.all) func statementIsNoTestOfThePIN(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        let (pin, puk) = (shop.pin, shop.puk)
+        func answers(_ version: Int) async throws -> [Result<PhonePIN, Refusal>] {
+            let (other, another) = (PINShop.newKey(), PINShop.newKey())
+            // Each wait ends the budget of a minute.
+            shop.rig.time.advance(by: .seconds(60))
+            return [
+                try await shop.send(try shop.statement("change", version, pin: other)),
+                try await shop.send(try shop.statement("change", version, pin: pin)),
+                try await shop.send(try shop.statement("change", version, pin: pin), pin: other),
+                try await shop.send(try shop.statement("set", version, pin: pin, puk: another)),
+                try await shop.send(try shop.statement("set", version, pin: pin, puk: puk)),
+                try await shop.send(try shop.statement("reset", version, pin: pin, puk: puk), puk: other),
+            ]
+        }
+        func isOneConflict(_ answers: [Result<PhonePIN, Refusal>]) -> Bool {
+            guard case .failure(.conflict) = answers[0] else { return false }
+            return answers.allSatisfy { $0 == answers[0] }
+        }
+        #expect(isOneConflict(try await answers(1)))
+        try await shop.guessWrong(try await shop.ask(), 3)
+        #expect(isOneConflict(try await answers(1)))
+        // Even the bytes of the real statement, without its signature, are another request.
+        let (new, newPUK) = (PINShop.newKey(), PINShop.newKey())
+        let reset = try shop.statement("reset", 2, pin: new, puk: newPUK)
+        #expect(try await shop.send(reset, puk: puk).get().version == 2)
+        #expect(isOneConflict([try await shop.send(reset), try await shop.send(reset, puk: PINShop.newKey())]))
+        #expect(isOneConflict(try await answers(2)))
         #expect(try await shop.credential().pin.failures == 0)
     }
 

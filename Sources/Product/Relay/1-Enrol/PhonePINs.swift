@@ -14,6 +14,8 @@ public protocol PINStore: Sendable {
     func countWrong(_ wrong: WrongPIN, as operation: Operation) async throws(StoreFailure) -> CountedPIN?
     /// Stores a new PIN. Returns false if the stored one is not the one that was read.
     func store(_ change: PINChange, as operation: Operation) async throws(StoreFailure) -> Bool
+    /// Whether this operation has stored a PIN of the phone.
+    func hasChangedPIN(of phone: PhoneCredential, by operation: Operation) async throws(StoreFailure) -> Bool
 }
 
 /// A wrong PIN or PUK.
@@ -104,8 +106,13 @@ public enum PINRefusal: Sendable, Equatable {
 ///   among any number of guesses at the same time, over any number of relays, at most three PINs
 ///   and five PUKs are compared, and an answer never shows whether a later one was right.
 ///
-/// Invariant: a signature counts once. The operation of the count is derived from the text that was
-/// signed and from the signature, so sending both again costs no further try.
+/// Invariants:
+///
+/// - A signature counts once. The operation of the count is derived from the text that was signed
+///   and from the signature, so sending both again costs no further try.
+/// - A statement is known as a repetition by its own bytes and signatures, which only its sender
+///   has. Its keys are compared with nothing: whoever holds the phone chooses them, and an answer
+///   that depended on them would tell whether a PIN is right, without a count.
 ///
 /// Tests: `RelayTests/PhonePINTests.swift`, `PINGuessTests.swift`.
 extension Relay {
@@ -136,15 +143,20 @@ extension Relay {
                         de: "muss ein twoefay-pin+jwt sein, das dieses Telefon signiert hat"))
             ])
         }
+        let operation = operations.fixed(
+            "pin",
+            [compact, pinSignature ?? "", pukSignature ?? ""].reduce(phone.id.bytes) {
+                $0 + SHA256.hash(Array($1.utf8))
+            })
         for _ in 0..<Self.pinAttempts {
             let present = try await pin(of: phone)
-            if statement.hasMade(present) { return present }
+            if statement.version == present.version, try await isRepeated(operation, by: phone) { return present }
             try await judge(statement, present, pinSignature, pukSignature, by: phone)
             let change = PINChange(
                 of: phone, statement.change, key: statement.key.x963, pukKey: statement.pukKey?.x963,
                 present: present, at: time.now())
             let isStored = try await withStore("pin") { () async throws(StoreFailure) in
-                try await store.store(change, as: operations.new())
+                try await store.store(change, as: operation)
             }
             guard isStored else { continue }
             metrics.changed(pin: PINOutcome(change.change))
@@ -153,6 +165,12 @@ extension Relay {
             return try await pin(of: phone)
         }
         throw .limited(retryAfter: .zero)
+    }
+
+    private func isRepeated(_ operation: Operation, by phone: PhoneCredential) async throws(Refusal) -> Bool {
+        try await withStore("pin") { () async throws(StoreFailure) in
+            try await store.hasChangedPIN(of: phone, by: operation)
+        }
     }
 
     /// Returns the phone's present PIN.

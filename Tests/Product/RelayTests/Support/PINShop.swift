@@ -65,10 +65,12 @@ struct PINShop: Sendable {
 
     /// Sends a statement with the signatures of these keys over it.
     func send(
-        _ statement: String, pin: P256PrivateKey? = nil, puk: P256PrivateKey? = nil, to relay: RelayRig? = nil
+        _ statement: String, pin: P256PrivateKey? = nil, puk: P256PrivateKey? = nil, pinSignature made: String? = nil,
+        to relay: RelayRig? = nil
     ) async throws -> Result<PhonePIN, Refusal> {
         let (pinSignature, pukSignature) = (
-            try pin.map { try Self.signature(statement, by: $0) }, try puk.map { try Self.signature(statement, by: $0) }
+            try made ?? pin.map { try Self.signature(statement, by: $0) },
+            try puk.map { try Self.signature(statement, by: $0) }
         )
         let phone = try await credential(relay)
         return try await Self.outcome {

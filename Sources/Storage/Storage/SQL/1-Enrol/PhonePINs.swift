@@ -57,6 +57,11 @@ extension Store: PINStore {
                     "set pin", operation, rows: [.user(phone.user).lenient, .device(phone.id).signed], writes)
             ) { rows in rows.happened })
     }
+
+    public func hasChangedPIN(of phone: PhoneCredential, by operation: Operation) async throws(StoreFailure) -> Bool {
+        let script = Script("pin", reads: [changeOfPIN(operation: .id(operation), device: .id(phone.id))])
+        return try await run(Query(script: script) { rows in !rows[0].isEmpty })
+    }
 }
 
 private let isPhone = "d.id = :device AND d.thumbprint = :key AND d.state = 'active'"
@@ -103,6 +108,12 @@ private let auditPIN = Statement(
     SELECT :operation, :now, :event, u.website_id, u.id, d.id
     FROM device d JOIN user u ON u.id = d.user_id WHERE d.id = :device AND d.operation = :operation
     \(Audit.once)
+    """)
+
+private let changeOfPIN = Statement(
+    """
+    SELECT 1 FROM audit
+    WHERE operation = :operation AND device_id = :device AND event IN ('pin.set', 'pin.changed', 'pin.reset')
     """)
 
 /// The PIN of a phone: its columns, and the parts of an approval that depend on it.
