@@ -3,6 +3,7 @@ import Domain
 import JSON
 import Log
 import Relay
+import Storage
 import TestSupport
 import Testing
 
@@ -148,6 +149,40 @@ import Testing
             let outcome = try await PINShop.outcome { try await shop.rig.post(answer, asked, by: shop.bound) }
             #expect(outcome == .failure(.broken), "\(change)")
         }
+    }
+
+    /// Somebody restores the row of a phone from before the lock, or from before a change of the PIN.
+    /// Its MAC is right, and the audit has the later event.
+    @Test(arguments: StoreKind.all) func restoredPINIsOutdated(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        let columns = ["operation", "mac", "pin_key"]
+        func restore(_ change: () async throws -> Void) async throws {
+            let former = try columns.map {
+                "\($0) = x'\(try shop.rig.text("SELECT hex(\($0)) AS value FROM device"))'"
+            }
+            let version = try shop.rig.count("SELECT pin_version FROM device")
+            shop.rig.time.advance(by: .seconds(1))
+            try await change()
+            let store = shop.rig.store
+            #expect(try await shop.rig.on { _ in try await store.run(OutdatedRow.all) }.isEmpty)
+            let row = (former + ["pin_failures = 0", "pin_version = \(version)"]).joined(separator: ", ")
+            try shop.rig.forge("UPDATE device SET \(row)")
+            #expect(try await shop.credential().pin.triesLeft == 3)
+        }
+        func outdated() async throws -> [String] {
+            let store = shop.rig.store
+            return try await shop.rig.on { _ in try await store.run(OutdatedRow.all) }.map { "\($0.table) \($0.event)" }
+        }
+        try await restore { try await shop.guessWrong(try await shop.ask(), 3) }
+        #expect(try await outdated() == ["device pin.locked"])
+        let new = PINShop.newKey()
+        // The next change makes the row new again.
+        _ = try await shop.send(try shop.statement("change", 2, pin: new), pin: shop.pin).get()
+        try await restore {
+            _ = try await shop.send(try shop.statement("change", 3, pin: PINShop.newKey()), pin: new).get()
+        }
+        #expect(try await outdated() == ["device pin.changed"])
     }
 
     /// An operator can lock a PIN by SQL.

@@ -39,7 +39,13 @@ public struct OutdatedRow: Sendable {
                 "user.unlocked",
                 "user.disabled", "user.enabled",
             ]),
-        search("device", "device_id", ["device.bound", "device.suspended", "device.resumed", "device.unbound"]),
+        // Wrong PINs that arrive together may be written in another order than that of their times.
+        search(
+            "device", "device_id",
+            [
+                "device.bound", "device.suspended", "device.resumed", "device.unbound", "pin.set", "pin.changed",
+                "pin.reset", "pin.locked", "puk.locked",
+            ]),
         search("challenge", "challenge_id", ["challenge.answered", "challenge.ended"]),
         // A binding that stored an attestation has its verdict as the outcome. The end of a wait for
         // approval is `device.bound`, too, and has none.
