@@ -101,6 +101,8 @@ public final class Relay: Sendable {
     let secretBudget = ReportBudget()
     /// The budget of each phone for tagged certificates.
     let certificateBudget = ReportBudget()
+    /// The budget of each phone for changes of its PIN.
+    let pinBudget = ReportBudget()
     let peers = PeerRelays()
     /// The throttle for wrong activation codes.
     let activationThrottle = SenderThrottle()

@@ -133,6 +133,22 @@ import Testing
         #expect(try await shop.credential().pin.failures == 0)
     }
 
+    /// A phone that changes its PIN all the time fills neither the audit nor a mailbox.
+    @Test(arguments: StoreKind.all) func changesAreLimited(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        for version in 2...10 {
+            let change = try shop.statement("change", version, pin: shop.pin)
+            #expect(try await shop.send(change, pin: shop.pin).get().version == version)
+        }
+        let last = try shop.statement("change", 11, pin: shop.pin)
+        #expect(try await shop.send(last, pin: shop.pin) == .failure(.limited(retryAfter: .seconds(60))))
+        #expect(try await shop.send("no statement") == .failure(.limited(retryAfter: .seconds(60))))
+        #expect(try shop.audited("pin.changed") == 9)
+        shop.rig.time.advance(by: .seconds(60))
+        #expect(try await shop.send(last, pin: shop.pin).get().version == 11)
+    }
+
     @Test func firstPINIsSetOnce() async throws {
         let shop = try await PINShop(.memory)
         let early = try shop.statement("change", 1, pin: shop.pin)
@@ -166,6 +182,8 @@ import Testing
             try shop.statement("set", 1, pin: pin, puk: puk) { $0["pin"] = "1234" },
         ]
         for statement in wrong {
+            // The budget of changes is for a minute.
+            shop.rig.time.advance(by: .seconds(10))
             guard case .failure(.invalid(let faults)) = try await shop.send(statement) else {
                 Issue.record("accepted: \(statement)")
                 continue

@@ -20,7 +20,7 @@ enum PhonePINs {
                     (403, "pin_locked: the PIN is locked, and only the PUK resets it"),
                     (403, "puk_wrong: the PUK was wrong; tries_left"), (403, "puk_locked: the PUK is locked, too"),
                     (409, "the statement is for another version, or the phone has a PIN or none"),
-                    (429, "others changed the PIN at the same time"),
+                    (429, "more than ten requests in a minute, or others changed the PIN at the same time"),
                 ])),
     ]
 

@@ -129,6 +129,11 @@ extension Relay {
     public func changePIN(
         _ compact: String, pinSignature: String?, pukSignature: String?, by phone: PhoneCredential
     ) async throws(Refusal) -> PhonePIN {
+        // Each change is a row of the audit, and some are announced.
+        if let wait = pinBudget.wait(phone.id, at: time.instant()) {
+            metrics.reached(.report)
+            throw .limited(retryAfter: wait)
+        }
         guard let key = try? P256PublicKey(x963: phone.publicKey) else {
             log.error("device.key", [.device: phone.id.text])
             throw .broken
