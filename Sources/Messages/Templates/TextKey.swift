@@ -14,6 +14,8 @@ public enum MailTemplate: String, Sendable, CaseIterable {
     case userLocked = "mail.user.locked"
     case codesLocked = "mail.codes.locked"
     case pinLocked = "mail.pin.locked"
+    case pinChanged = "mail.pin.changed"
+    case pukLocked = "mail.puk.locked"
     /// The link that begins the recovery of a lost factor.
     case recoveryLink = "mail.recovery.link"
     /// The announcement of a recovery, with the link that cancels it.

@@ -121,6 +121,10 @@ public enum AccountEvent: String, Sendable, CaseIterable {
     case codesLocked = "codes.locked"
     /// The PIN of a phone is locked after too many wrong ones.
     case pinLocked = "pin.locked"
+    /// The PIN of a phone was set, changed or reset.
+    case pinChanged = "pin.changed"
+    /// The PUK of a phone is locked after too many wrong ones.
+    case pukLocked = "puk.locked"
     /// A lost factor can be replaced soon, unless somebody cancels that.
     case recoveryWaiting = "recovery.waiting"
     case recoveryDone = "recovery.done"

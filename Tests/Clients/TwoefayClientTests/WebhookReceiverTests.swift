@@ -73,6 +73,9 @@ import World
         #expect(try event(Self.text("user.frozen", user)).what == .userFrozen(token: "t"))
         #expect(try event(Self.text("user.locked", user)).what == .userLocked(token: "t"))
         #expect(try event(Self.text("codes.locked", user)).what == .codesLocked(token: "t"))
+        #expect(try event(Self.text("pin.locked", user)).what == .pinLocked(token: "t"))
+        #expect(try event(Self.text("pin.changed", user)).what == .pinChanged(token: "t"))
+        #expect(try event(Self.text("puk.locked", user)).what == .pukLocked(token: "t"))
         #expect(try event(Self.text("user.locked", user)).data["reason"] == "frozen")
         // A later version may send other event types.
         #expect(try event(Self.text("user.renamed", "{}")).what == .other)

@@ -149,6 +149,29 @@ import Testing
         #expect(try await shop.send(last, pin: shop.pin).get().version == 11)
     }
 
+    /// The website and the user learn of each change, and of a locked PUK: somebody may have the phone.
+    @Test(arguments: StoreKind.all) func changesAreAnnounced(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind, webhook: "https://shop.example/hook", email: "ada@example.com")
+        try await shop.set()
+        #expect(try shop.announced("pin.changed") == [1, 1])
+        let new = PINShop.newKey()
+        let change = try shop.statement("change", 2, pin: new)
+        _ = try await shop.send(change, pin: PINShop.newKey())
+        #expect(try shop.announced("pin.changed") == [1, 1])
+        let signature = try PINShop.signature(change, by: shop.pin)
+        for _ in 0..<2 { _ = try await shop.send(change, pinSignature: signature).get() }
+        #expect(try shop.announced("pin.changed") == [2, 2])
+        let reset = try shop.statement("reset", 3, pin: shop.pin, puk: shop.puk)
+        _ = try await shop.send(reset, puk: shop.puk).get()
+        #expect(try shop.announced("pin.changed") == [3, 3])
+        shop.rig.time.advance(by: .seconds(60))
+        let next = try shop.statement("reset", 4, pin: shop.pin, puk: shop.puk)
+        for _ in 0..<4 { _ = try await shop.send(next, puk: PINShop.newKey()) }
+        #expect(try shop.announced("puk.locked") == [0, 0])
+        for _ in 0..<2 { _ = try await shop.send(next, puk: PINShop.newKey()) }
+        #expect(try shop.announced("puk.locked") == [1, 1] && shop.announced("pin.locked") == [0, 0])
+    }
+
     @Test func firstPINIsSetOnce() async throws {
         let shop = try await PINShop(.memory)
         let early = try shop.statement("change", 1, pin: shop.pin)

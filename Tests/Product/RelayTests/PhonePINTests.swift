@@ -48,13 +48,7 @@ import Testing
         let shop = try await PINShop(kind, webhook: "https://shop.example/hook", email: "ada@example.com")
         try await shop.set()
         let asked = try await shop.ask()
-        func announced() throws -> [Int64] {
-            try ["webhook", "mail"].map {
-                try shop.rig.count(
-                    "SELECT count(*) FROM outbox WHERE kind = '\($0)' AND event = 'pin.locked' AND device_id IS NOT NULL"
-                )
-            }
-        }
+        func announced() throws -> [Int64] { try shop.announced("pin.locked") }
         try await shop.guessWrong(asked, 2)
         #expect(try announced() == [0, 0])
         try await shop.guessWrong(asked, 3)

@@ -24,6 +24,10 @@ public struct WebhookEvent: Sendable, Equatable {
         case codesLocked(token: String)
         /// The PIN of a phone is locked. The phone cannot approve until its PIN is reset.
         case pinLocked(token: String)
+        /// The PIN of a phone was set, changed or reset.
+        case pinChanged(token: String)
+        /// The PUK of a phone is locked. It cannot reset the PIN any more.
+        case pukLocked(token: String)
         /// The user was frozen after a fraud report.
         case userFrozen(token: String)
         /// A lost factor of the user can be replaced after the wait of the policy, unless somebody
@@ -82,6 +86,8 @@ public struct WebhookEvent: Sendable, Equatable {
         case "device.bound": return .deviceBound(token: try data.text("token"), try Device(data))
         case "device.unbound": return .deviceUnbound(token: try data.text("token"), try Device(data))
         case "pin.locked": return .pinLocked(token: try data.text("token"))
+        case "pin.changed": return .pinChanged(token: try data.text("token"))
+        case "puk.locked": return .pukLocked(token: try data.text("token"))
         case "secret.delivered": return .secretDelivered(token: try data.text("token"), try Device(data))
         case "device.certified": return .deviceCertified(token: try data.text("token"), try Device(data))
         case "codes.locked": return .codesLocked(token: try data.text("token"))

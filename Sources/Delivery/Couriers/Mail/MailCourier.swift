@@ -129,6 +129,8 @@ extension Message {
             case .userLocked: .userLocked
             case .codesLocked: .codesLocked
             case .pinLocked: .pinLocked
+            case .pinChanged: .pinChanged
+            case .pukLocked: .pukLocked
             case .recoveryWaiting: .recoveryWaiting
             case .recoveryDone: .recoveryDone
             case .recoveryCancelled: .recoveryCancelled

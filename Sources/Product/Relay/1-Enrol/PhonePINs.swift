@@ -167,6 +167,7 @@ extension Relay {
             metrics.changed(pin: PINOutcome(change.change))
             log.info(
                 change.event, [.website: phone.website.name, .user: phone.user.text, .device: phone.id.text])
+            scheduleWebhooks()
             return try await pin(of: phone)
         }
         throw .limited(retryAfter: .zero)

@@ -31,7 +31,8 @@ public enum WebhookBody {
         case .deviceBound, .deviceUnbound, .secretDelivered, .deviceCertified:
             guard let device = row.device else { return nil }
             data = device.json(of: row.token)
-        case .userLocked, .codesLocked, .pinLocked: data = row.json(.locked)
+        case .userLocked, .codesLocked, .pinLocked, .pukLocked: data = row.json(.locked)
+        case .pinChanged: data = row.json(nil)
         case .userFrozen: data = row.json(.frozen)
         case .recoveryWaiting, .recoveryDone, .recoveryCancelled: data = ["token": .string(row.token.text)]
         case nil: return nil
@@ -60,11 +61,11 @@ extension WebhookDevice {
 
 extension WebhookRow {
     /// The user's new state, with the challenge and the phone that caused it, if there are any.
-    fileprivate func json(_ reason: Reason) -> JSONObject {
+    fileprivate func json(_ reason: Reason?) -> JSONObject {
         var object: JSONObject = ["token": .string(token.text)]
         if let challenge { object.set("challenge", .string(challenge.id.text)) }
         if let device { object.set("device", .string(device.id.text)) }
-        object.set("reason", .word(reason))
+        if let reason { object.set("reason", .word(reason)) }
         return object
     }
 }

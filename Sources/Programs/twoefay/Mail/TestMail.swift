@@ -99,6 +99,8 @@ private enum SampleMail: String, CaseIterable {
     case userLocked = "user.locked"
     case codesLocked = "codes.locked"
     case pinLocked = "pin.locked"
+    case pinChanged = "pin.changed"
+    case pukLocked = "puk.locked"
     case recoveryLink = "recovery.link"
     case recoveryWaiting = "recovery.waiting"
     case recoveryDone = "recovery.done"
@@ -146,6 +148,8 @@ private enum SampleMail: String, CaseIterable {
         case .userLocked: return .announcement(.userLocked, device: nil, at: now)
         case .codesLocked: return .announcement(.codesLocked, device: nil, at: now)
         case .pinLocked: return .announcement(.pinLocked, device: "Phone", at: now)
+        case .pinChanged: return .announcement(.pinChanged, device: "Phone", at: now)
+        case .pukLocked: return .announcement(.pukLocked, device: "Phone", at: now)
         case .recoveryLink: return .recovery(.begin(Secret(utf8: "https://shop.example/recover#recovery=sample")))
         case .recoveryWaiting:
             return .recovery(

@@ -128,6 +128,14 @@ struct PINShop: Sendable {
         for _ in 0..<count { _ = try await approve(challenge, pin: Self.newKey()) }
     }
 
+    /// The numbers of webhooks and of mails that announce this event of the phone.
+    func announced(_ event: String) throws -> [Int64] {
+        try ["webhook", "mail"].map {
+            try rig.count(
+                "SELECT count(*) FROM outbox WHERE kind = '\($0)' AND event = '\(event)' AND device_id IS NOT NULL")
+        }
+    }
+
     func audited(_ event: String) throws -> Int64 {
         try rig.count("SELECT count(*) FROM audit WHERE event = '\(event)'")
     }

@@ -13,21 +13,22 @@ extension Store: PINStore {
     public func countWrong(_ wrong: WrongPIN, as operation: Operation) async throws(StoreFailure) -> CountedPIN? {
         let (device, now) = (SQLValue.id(wrong.phone.id), SQLValue.timestamp(wrong.at))
         let isPUK = SQLValue.bool(wrong.kind == .puk)
-        var writes = [
-            Locks.hold(user: .id(wrong.phone.user)),
-            countWrongPIN(
-                isPUK: isPUK, device: device, key: .blob(wrong.phone.key), version: .integer(Int64(wrong.version)),
-                operation: .id(operation)),
-            auditWrongPIN(
-                operation: .id(operation), now: now, isPUK: isPUK, challenge: .id(wrong.challenge), device: device),
-        ]
-        var rows: [SignedRows] = [.user(wrong.phone.user).lenient, .device(wrong.phone.id).lenient]
-        if wrong.kind == .pin {
-            writes += AccountEventRows.steps(
-                .pinLocked, user: wrong.phone.user, device: wrong.phone.id, after: "pin.locked", at: wrong.at,
-                as: operation)
-            rows += AccountEventRows.rows(.pinLocked, as: operation)
-        }
+        let (locked, event): (AccountEvent, String) =
+            wrong.kind == .pin ? (.pinLocked, "pin.locked") : (.pukLocked, "puk.locked")
+        let writes =
+            [
+                Locks.hold(user: .id(wrong.phone.user)),
+                countWrongPIN(
+                    isPUK: isPUK, device: device, key: .blob(wrong.phone.key), version: .integer(Int64(wrong.version)),
+                    operation: .id(operation)),
+                auditWrongPIN(
+                    operation: .id(operation), now: now, isPUK: isPUK, challenge: .id(wrong.challenge), device: device),
+            ]
+            + AccountEventRows.steps(
+                locked, user: wrong.phone.user, device: wrong.phone.id, after: event, at: wrong.at, as: operation)
+        let rows: [SignedRows] =
+            [.user(wrong.phone.user).lenient, .device(wrong.phone.id).lenient]
+            + AccountEventRows.rows(locked, as: operation)
         let reads = [
             pinOfPhone(device: device, key: .blob(wrong.phone.key)), lockedNow(operation: .id(operation), now: now),
         ]
@@ -41,20 +42,25 @@ extension Store: PINStore {
 
     public func store(_ change: PINChange, as operation: Operation) async throws(StoreFailure) -> Bool {
         let (phone, present) = (change.phone, change.present)
-        let writes = [
-            Locks.hold(user: .id(phone.user)),
-            storePIN(
-                pin: .blob(change.key), puk: .blob(change.pukKey), operation: .id(operation), device: .id(phone.id),
-                key: .blob(phone.key), version: .integer(Int64(present.version)),
-                failures: .integer(Int64(present.failures)), pukFailures: .integer(Int64(present.pukFailures))),
-            auditPIN(
-                operation: .id(operation), now: .timestamp(change.at), event: .text("\(change.event)"),
-                device: .id(phone.id)),
-        ]
+        let event = "\(change.event)"
+        let writes =
+            [
+                Locks.hold(user: .id(phone.user)),
+                storePIN(
+                    pin: .blob(change.key), puk: .blob(change.pukKey), operation: .id(operation), device: .id(phone.id),
+                    key: .blob(phone.key), version: .integer(Int64(present.version)),
+                    failures: .integer(Int64(present.failures)), pukFailures: .integer(Int64(present.pukFailures))),
+                auditPIN(
+                    operation: .id(operation), now: .timestamp(change.at), event: .text(event),
+                    device: .id(phone.id)),
+            ]
+            + AccountEventRows.steps(
+                .pinChanged, user: phone.user, device: phone.id, after: event, at: change.at, as: operation)
+        let rows = [SignedRows.user(phone.user).lenient, .device(phone.id).signed]
         return try await run(
             Query(
                 change: Change(
-                    "set pin", operation, rows: [.user(phone.user).lenient, .device(phone.id).signed], writes)
+                    "set pin", operation, rows: rows + AccountEventRows.rows(.pinChanged, as: operation), writes)
             ) { rows in rows.happened })
     }
 
