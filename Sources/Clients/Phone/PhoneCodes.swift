@@ -84,19 +84,25 @@ public struct PhoneCodes: Sendable {
 extension Responder {
     /// Fetches the secret of the phone's codes.
     ///
+    /// - Parameter pin: the PIN, if the website demands it for approvals.
     /// - Returns: the enrolment with the secret, for the caller to store.
-    public func fetchCodes() async throws(CallFailure) -> Enrolment {
+    public func fetchCodes(pin: String? = nil) async throws(CallFailure) -> Enrolment {
         guard let key = enrolment.agreementKey else {
             throw .unable("the phone was bound without a key for secrets: bind it again")
         }
-        let request: String
+        var body: JSONObject = [:]
         do {
-            request = try SignedStatement.secretRequest(
+            let request = try SignedStatement.secretRequest(
                 of: enrolment, agreement: key.publicKey, device: device, at: line.clock.now())
+            body.set("request", .string(request))
+            if let pin, let secret = enrolment.pinSecret {
+                let pinKey = try secret.key(of: pin, for: .pin)
+                body.set("pin_signature", .string(try SignedStatement.signature(over: request, by: pinKey)))
+            }
         } catch {
             throw .unable(error.description)
         }
-        let answer = try await send(.init("/device/totp", body: ["request": .string(request)]))
+        let answer = try await send(.init("/device/totp", body: body))
         guard
             let codes = PhoneCodes(
                 sealed: try answer.text("secret"), factor: try answer.text("factor"), audience: enrolment.audience,

@@ -20,15 +20,18 @@ public struct SecretDelivery: Sendable {
     public let askedAt: Timestamp
     /// The factor that is stored if the phone has none.
     public let factor: NewFactor
+    /// The PIN that must still be as it was judged; nil if the phone needs none.
+    public let pin: JudgedPIN?
     /// The time since when a factor must exist for the phone to get its secret again; nil: the
     /// phone gets it at any time.
     public let repeatableSince: Timestamp?
     public let at: Timestamp
 
     public init(
-        phone: PhoneCredential, agreement: [UInt8], askedAt: Timestamp, factor: NewFactor,
+        phone: PhoneCredential, agreement: [UInt8], askedAt: Timestamp, factor: NewFactor, pin: JudgedPIN? = nil,
         repeatableSince: Timestamp?, at: Timestamp
     ) {
+        self.pin = pin
         self.phone = phone
         self.agreement = agreement
         self.askedAt = askedAt
@@ -54,6 +57,8 @@ public enum SecretDeliveryOutcome: Sendable, Equatable {
     case taken
     /// The phone has got its secret, and gets it once.
     case delivered
+    /// The PIN or its count has changed since it was judged.
+    case otherPIN
 }
 
 /// A phone shows codes itself, beside its answers to pushes: it gets the secret of a TOTP factor,
@@ -68,9 +73,11 @@ public enum SecretDeliveryOutcome: Sendable, Equatable {
 extension Relay {
     /// Returns the secret of the phone's codes as a JWE for the phone's agreement key.
     ///
-    /// - Parameter request: a `twoefay-secret+jwt`.
+    /// - Parameters:
+    ///   - request: a `twoefay-secret+jwt`.
+    ///   - pinSignature: the signature of the PIN's key over the same bytes, if approvals need one.
     public func phoneCodes(
-        _ request: String, by phone: PhoneCredential, as operation: Operation
+        _ request: String, pinSignature: String? = nil, by phone: PhoneCredential, as operation: Operation
     ) async throws(Refusal) -> (factor: FactorID, sealed: String) {
         if let wait = secretBudget.wait(phone.id, at: time.instant()) {
             metrics.reached(.report)
@@ -91,7 +98,7 @@ extension Relay {
         } catch {
             throw .invalid([FieldFault("request", error.code, error.message)])
         }
-        let factor = try await deliver(signed, to: phone, website, at: now, as: operation)
+        let factor = try await delivered(signed, request, pinSignature, to: phone, website, at: now, as: operation)
         guard let secret = try secret(of: factor, user: phone.user, website: website.id) else { throw .broken }
         do throws(CryptoFailure) {
             let sealed = try SealedTOTP.seal(
@@ -105,10 +112,25 @@ extension Relay {
         }
     }
 
-    private func deliver(
-        _ request: SecretRequest, to phone: PhoneCredential, _ website: Website, at now: Timestamp,
-        as operation: Operation
+    /// Delivers the secret. If others change the phone's PIN or its count meanwhile, it is judged
+    /// again.
+    private func delivered(
+        _ request: SecretRequest, _ statement: String, _ signature: String?, to phone: PhoneCredential,
+        _ website: Website, at now: Timestamp, as operation: Operation
     ) async throws(Refusal) -> CodeFactor {
+        for _ in 0..<Self.pinAttempts {
+            let pin = try await judgePIN(over: statement, signature: signature, website, of: phone)
+            if let factor = try await deliver(request, to: phone, website, pin, at: now, as: operation) {
+                return factor
+            }
+        }
+        throw .limited(retryAfter: .zero)
+    }
+
+    private func deliver(
+        _ request: SecretRequest, to phone: PhoneCredential, _ website: Website, _ pin: JudgedPIN?,
+        at now: Timestamp, as operation: Operation
+    ) async throws(Refusal) -> CodeFactor? {
         let (id, shape): (FactorID, CodeShape) = (operation.identifier("totp"), CodeShape())
         let sealed = try seal(
             drawSecret().factorSecret(.totp), row: id, kind: .totp, user: phone.user, website: website.id)
@@ -118,10 +140,12 @@ extension Relay {
         // A phone that did not get the answer may ask again for as long as it may repeat /verify.
         let delivery = SecretDelivery(
             phone: phone, agreement: request.agreement.x963, askedAt: request.askedAt, factor: new,
-            repeatableSince: website.policy.phoneCodes == .again ? nil : now - NewActivation.lifetime, at: now)
+            pin: pin, repeatableSince: website.policy.phoneCodes == .again ? nil : now - NewActivation.lifetime, at: now
+        )
         let outcome = try await withStore("deliverSecret") { () async throws(StoreFailure) in
             try await store.deliver(delivery, as: operation)
         }
+        if outcome == .otherPIN { return nil }
         guard case .done(let factor) = outcome else { throw outcome.refusal }
         log.info(
             "secret.delivered",
@@ -150,7 +174,7 @@ extension Relay {
 extension SecretDeliveryOutcome {
     fileprivate var refusal: Refusal {
         switch self {
-        case .done: .broken
+        case .done, .otherPIN: .broken
         case .gone: .unauthenticated
         case .barred(let state): Relay.barred(state)
         case .otherKey: .conflict([FieldFault("agreement", .mismatch, Self.otherKeyText)])

@@ -7,6 +7,9 @@ import World
 public protocol PINStore: Sendable {
     /// Returns the PIN of an active phone; nil if the phone is no longer active.
     func pin(of phone: PhoneCredential) async throws(StoreFailure) -> PhonePIN?
+    /// Returns the PIN of an active phone, and the policy of its user's group; nil if the phone is
+    /// no longer active.
+    func pinAndPolicy(of phone: PhoneCredential) async throws(StoreFailure) -> (pin: PhonePIN, policy: String?)?
     /// Counts a wrong PIN or PUK, once for each operation, unless it is locked or was replaced.
     ///
     /// - Returns: the PIN afterwards, and whether this change has locked it; nil if the phone is no

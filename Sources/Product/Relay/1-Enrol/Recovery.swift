@@ -213,6 +213,8 @@ extension Relay {
             }
             guard !user.codes.isLocked, let factor = factors.first(where: { $0.kind == kind && $0.state == .active })
             else { return false }
+            // Whoever has the lost phone sees its codes, too.
+            guard lost != .push || factor.device == nil else { return false }
             guard kind == .sms else { return true }
             guard texts != nil, let confirmedAt = factor.confirmedAt else { return false }
             return confirmedAt + RecoveryLife.addressAge <= now

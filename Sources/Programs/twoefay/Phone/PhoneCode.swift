@@ -9,17 +9,17 @@ extension Tool {
         command: Command(
             "phone code", "Shows the code of the phone, which counts without a connection.",
             options: [
-                Keyring.option, Keyring.choice, PhoneOptions.dpop,
+                Keyring.option, Keyring.choice, PhoneOptions.dpop, PhoneOptions.pin,
                 .init("fetch", .nothing, "Fetch the secret from the relay first, also if the phone has one."),
             ],
             notes: """
                 The first use fetches the secret, sealed to a key of this phone, if the website's policy phone-codes allows
-                it. Later uses need no connection. The secret is stored with the phone's keys.
+                it; if approvals need the PIN, with --pin. Later uses need no connection. The secret is stored with the phone's keys.
                 """)
     ) { invocation throws(Failure) in
         let keyring = try Keyring(invocation)
         let entry = try keyring.chosen(invocation)
-        let identity = PhoneOptions.identity(invocation)
+        let (identity, pin) = (PhoneOptions.identity(invocation), try PhoneOptions.pin(invocation))
         var enrolment = entry.enrolment
         let fetches = invocation.has("fetch") || enrolment.codes == nil
         if fetches {
@@ -28,7 +28,7 @@ extension Tool {
                     let phone = try Responder(
                         entry.enrolment, by: identity, language: PhoneOptions.language, loop: loop)
                     defer { phone.close() }
-                    return try await phone.fetchCodes()
+                    return try await phone.fetchCodes(pin: pin)
                 } catch {
                     throw Failure(error)
                 }

@@ -20,11 +20,11 @@ struct PINShop: Sendable {
 
     init(
         _ kind: StoreKind, pin: PINUse = .required, _ policies: [String: String] = [:], webhook: String? = nil,
-        email: String? = nil
+        email: String? = nil, phone: TestPhone? = nil
     ) async throws {
         shop = try await AttestedShop(
             kind, policies.merging(["pin": pin.rawValue]) { $1 }, webhook: webhook, email: email)
-        bound = try await shop.bound(nil)
+        bound = try await shop.bound(nil, nil, phone)
     }
 
     static func newKey() -> P256PrivateKey {

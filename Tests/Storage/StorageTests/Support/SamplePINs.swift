@@ -16,6 +16,7 @@ extension Sample {
         _ = try await store.countWrong(
             WrongPIN(.pin, of: phone, version: 1, challenge: nil, at: now), as: operation())
         _ = try await store.pin(of: phone)
+        _ = try await store.pinAndPolicy(of: phone)
         _ = try await store.hasChangedPIN(of: phone, by: operation())
         var closing = ChallengeEnd(
             challenge: id(15),

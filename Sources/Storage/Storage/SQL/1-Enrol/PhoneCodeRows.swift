@@ -9,13 +9,17 @@ extension Store: PhoneCodeStore {
         let (phone, factor) = (delivery.phone, delivery.factor)
         let (user, device, now) = (SQLValue.id(phone.user), SQLValue.id(phone.id), SQLValue.timestamp(delivery.at))
         let key = (SQLValue.blob(phone.key), SQLValue.blob(delivery.agreement))
+        let judged = (
+            SQLValue.integer((delivery.pin?.version).map { Int64($0) }),
+            SQLValue.integer((delivery.pin?.failures).map { Int64($0) })
+        )
         let (asked, own) = (SQLValue.timestamp(delivery.askedAt), SQLValue.id(operation))
         let writes =
             [
                 Locks.hold(user: user),
                 markUser(
                     operation: own, user: user, now: now, device: device, key: key.0, agreement: key.1, asked: asked,
-                    since: .timestamp(delivery.repeatableSince)),
+                    pinVersion: judged.0, pinFailures: judged.1, since: .timestamp(delivery.repeatableSince)),
                 insertFactor(
                     factor: .id(factor.id), secret: .blob(factor.sealed?.bytes), sealedBy: .text(factor.sealed?.key),
                     algorithm: .word(factor.algorithm), digits: .integer(Int64(factor.digits)),
@@ -38,7 +42,8 @@ extension Store: PhoneCodeStore {
             reads: [
                 ownFactor(user: user, device: device),
                 whyNot(
-                    now: now, device: device, key: key.0, user: user, agreement: key.1, asked: asked),
+                    now: now, device: device, key: key.0, user: user, agreement: key.1, asked: asked,
+                    pinVersion: judged.0, pinFailures: judged.1),
             ])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
@@ -118,7 +123,7 @@ private let markUser = Statement(
     WHERE id = :user AND state = 'active' AND (expires_at IS NULL OR expires_at > :now)
     AND EXISTS (SELECT 1 FROM device d WHERE d.id = :device AND d.user_id = user.id AND d.thumbprint = :key
     AND d.state = 'active' AND d.agreement_key = :agreement
-    AND (d.secret_asked_at IS NULL OR d.secret_asked_at < :asked))
+    AND (d.secret_asked_at IS NULL OR d.secret_asked_at < :asked) AND \(PINRows.isAsJudged))
     AND NOT EXISTS (SELECT 1 FROM factor f WHERE f.user_id = user.id AND f.kind = 'totp' AND f.state = 'active'
     AND (f.device_id IS NULL OR f.device_id <> :device OR f.created_at <= :since))
     """)
@@ -167,7 +172,7 @@ private let ownFactor = Statement(
 private let whyNot = Statement(
     """
     SELECT \(Guards.userState) AS state, coalesce(d.agreement_key = :agreement, 0) AS has_key,
-    coalesce(d.secret_asked_at >= :asked, 0) AS is_replayed,
+    coalesce(d.secret_asked_at >= :asked, 0) AS is_replayed, \(PINRows.isAsJudged) AS has_judged_pin,
     EXISTS (SELECT 1 FROM factor f WHERE f.user_id = u.id AND f.kind = 'totp' AND f.state = 'active'
     AND (f.device_id IS NULL OR f.device_id <> :device)) AS is_taken
     FROM device d JOIN user u ON u.id = d.user_id
@@ -180,6 +185,7 @@ extension Row {
         get throws(StoreFailure) {
             let state: UserState = try word("state")
             guard state == .active else { return .barred(state) }
+            guard try bool("has_judged_pin") else { return .otherPIN }
             guard try bool("has_key") else { return .otherKey }
             if try bool("is_replayed") { return .replayed }
             return try bool("is_taken") ? .taken : .delivered

@@ -70,6 +70,26 @@ extension Store: PINStore {
     }
 }
 
+extension Store {
+    public func pinAndPolicy(
+        of phone: PhoneCredential
+    ) async throws(StoreFailure) -> (pin: PhonePIN, policy: String?)? {
+        let script = Script(
+            "pin", rows: [.device(phone.id), .user(phone.user)],
+            reads: [pinAndPolicyOfPhone(device: .id(phone.id), key: .blob(phone.key))])
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                guard let row = rows[0].first else { return nil }
+                return (try PINRows.read(row), try row.optionalText("user_policy"))
+            })
+    }
+}
+
+private let pinAndPolicyOfPhone = Statement(
+    """
+    SELECT \(PINRows.columns), u.policy AS user_policy FROM device d JOIN user u ON u.id = d.user_id WHERE \(isPhone)
+    """)
+
 private let isPhone = "d.id = :device AND d.thumbprint = :key AND d.state = 'active'"
 
 private let pinOfPhone = Statement("SELECT \(PINRows.columns) FROM device d WHERE \(isPhone)")

@@ -1,0 +1,51 @@
+import Domain
+import Log
+import World
+
+/// The PIN for the secret of a phone's codes. A code of the phone counts as much as an approval, so
+/// a phone whose approvals need the PIN gets the secret only with the PIN.
+///
+/// Invariant: the delivery is written only if the PIN and its count are those with which the
+/// signature was judged (`JudgedPIN`). So of any number of guesses at the same time, no more get an
+/// answer that depends on them than of approvals.
+///
+/// Tests: `RelayTests/PINOfCodesTests.swift`.
+extension Relay {
+    /// Judges the PIN's signature over a statement of the phone. Returns nil if the phone needs no
+    /// PIN.
+    func judgePIN(
+        over statement: String, signature: String?, _ website: Website, of phone: PhoneCredential
+    ) async throws(Refusal) -> JudgedPIN? {
+        let found = try await withStore("pin") { () async throws(StoreFailure) in
+            try await store.pinAndPolicy(of: phone)
+        }
+        guard let found else { throw .unauthenticated }
+        let use = try pinUse(website, found.policy, of: phone)
+        guard use != .none else { return nil }
+        let pin = found.pin
+        guard pin.key != nil else {
+            guard use == .required else {
+                return JudgedPIN(version: pin.version, failures: pin.failures, isRight: false)
+            }
+            throw .pin(.unset)
+        }
+        guard !pin.isLocked else { throw .pin(.locked) }
+        guard let signature else { throw .pin(.unsigned) }
+        try await compare(signature, over: PINSignature.input(of: statement), .pin, pin, of: phone, challenge: nil)
+        return JudgedPIN(version: pin.version, failures: pin.failures, isRight: true)
+    }
+
+    /// The use of PINs for the user of this phone: that of the website, unless the user's group has
+    /// another.
+    private func pinUse(
+        _ website: Website, _ changes: String?, of phone: PhoneCredential
+    ) throws(Refusal) -> PINUse {
+        guard let changes else { return website.policy.pin }
+        do throws(Policy.Fault) {
+            return try website.policy.changed(by: changes).pin
+        } catch {
+            log.error("user.policy", [.website: website.name, .user: phone.user.text, .reason: error.message])
+            throw .broken
+        }
+    }
+}
