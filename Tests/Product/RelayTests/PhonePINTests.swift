@@ -179,6 +179,21 @@ import Testing
         #expect(try await outdated() == ["device pin.changed"])
     }
 
+    /// A held `/pending` began before the PIN was set, or before it was locked.
+    @Test(arguments: StoreKind.all) func demandFollowsThePresentPIN(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        let asked = try await shop.ask()
+        let before = try await shop.credential()
+        func demands() async throws -> JSONObject? {
+            try await shop.rig.on { relay in try await relay.pending(for: before).first?.demands }
+        }
+        #expect(try await demands() == ["pin": "set"])
+        try await shop.set()
+        #expect(try await demands() == ["pin": "sign"])
+        try await shop.guessWrong(asked, 3)
+        #expect(try await demands() == ["pin": "locked"])
+    }
+
     /// An operator can lock a PIN by SQL.
     @Test func pinIsLockedBySQL() async throws {
         let shop = try await PINShop(.memory)

@@ -137,8 +137,10 @@ extension Relay {
     }
 
     /// Adds the demands to the pending challenges of a phone. The stored attestation is read only
-    /// if a policy has demands.
+    /// if a policy has demands, and the PIN only if one uses PINs: a request that was held read the
+    /// phone long before.
     func setDemands(on phone: PhoneCredential, _ pending: inout [Pending]) async throws(Refusal) {
+        var pin: PhonePIN?
         for index in pending.indices {
             // The answer to a challenge with an unreadable policy is refused anyway.
             guard let policy = try? defaultPolicy.changed(by: pending[index].policy), policy.answers != .website
@@ -150,7 +152,11 @@ extension Relay {
             }
             var further = JSONObject()
             further.set("max_uv_age", policy.maxUVAge.map { .integer(Int64($0)) })
-            further.set("pin", policy.pinDemand(on: phone.pin).map { .string($0) })
+            if policy.pin != .none {
+                let present = if let pin { pin } else { try await self.pin(of: phone) }
+                pin = present
+                further.set("pin", policy.pinDemand(on: present).map { .string($0) })
+            }
             guard further.count > 0 else { continue }
             var demands = pending[index].demands ?? JSONObject()
             for member in further.members { demands.set(member.name, member.value) }
