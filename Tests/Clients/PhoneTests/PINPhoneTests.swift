@@ -1,5 +1,6 @@
 import Bytes
 import Crypto
+import Glibc
 import JSON
 import TestSupport
 import Testing
@@ -103,6 +104,54 @@ import TwoefayClient
         #expect(
             try scene.relay.count(
                 "SELECT count(*) FROM audit WHERE event IN ('pin.set', 'pin.reset', 'pin.changed', 'pin.locked')") == 4)
+    }
+
+    /// A typing error that cannot be a PIN costs no try, and after a wrong PIN the person is asked
+    /// again. The terminal does not show the PIN.
+    @Test(arguments: ["watch", "approve"]) func personTypesThePIN(command: String) async throws {
+        let scene = try await Scene(.file)
+        _ = try Self.object(try await scene.phone("pin", "set", "--new-pin", "2580"))
+        let challenge = try await scene.login()
+        let terminal = try Input.terminal()
+        let (options, yes) = command == "watch" ? (["--once"], "a\n") : (["--challenge", challenge], "y\n")
+        let phone = try scene.owner.begin(
+            [command, "--keys", scene.owner.keys] + options, input: terminal.child)
+        try await phone.says(command == "watch" ? "[a]pprove" : "Approve this?")
+        terminal.write(yes)
+        try await phone.says("Your PIN: ")
+        for (index, typed) in ["\n", "258O\n", "2580 \n", "0258\n"].enumerated() {
+            terminal.write(typed)
+            try await phone.says("Your PIN: ", number: index + 2)
+        }
+        try await phone.says("No try was counted.", number: 3)
+        try await phone.says("After 2 more")
+        #expect(try scene.relay.count("SELECT pin_failures FROM device") == 1)
+        terminal.write("2580\n")
+        let ended = await phone.ended()
+        #expect(ended.status == 0, "\(ended)")
+        let shown = terminal.echoed()
+        #expect(shown.contains(yes.prefix(1)) && !shown.contains("258"), "\(shown)")
+        #expect(try await scene.outcome(challenge).isSuccess)
+    }
+
+    /// A person who gives up gets a terminal that shows what is typed.
+    @Test(arguments: ["watch", "approve"]) func interruptedPromptRestoresTheEcho(command: String) async throws {
+        let scene = try await Scene(.file)
+        _ = try Self.object(try await scene.phone("pin", "set", "--new-pin", "2580"))
+        let challenge = try await scene.login()
+        let terminal = try Input.terminal()
+        let options = command == "watch" ? [] : ["--challenge", challenge]
+        let phone = try scene.owner.begin([command, "--keys", scene.owner.keys] + options, input: terminal.child)
+        try await phone.says(command == "watch" ? "[a]pprove" : "Approve this?")
+        #expect(terminal.isEchoing)
+        terminal.write(command == "watch" ? "a\n" : "y\n")
+        try await phone.says("Your PIN: ")
+        #expect(!terminal.isEchoing)
+        if command == "watch" { phone.signal(SIGINT) } else { terminal.write("\u{3}\n") }
+        let ended = await phone.ended()
+        #expect(ended.status == (command == "watch" ? 0 : 1), "\(ended)")
+        #expect(terminal.isEchoing)
+        #expect(try scene.relay.count("SELECT pin_failures FROM device") == 0)
     }
 
     @Test func unsuitableDigitsAreNotSent() async throws {

@@ -129,10 +129,11 @@ public final class Child: Sendable {
         return try found.get()
     }
 
-    /// Waits until `part` was written, also within a line. Use it for a prompt.
-    public func says(_ part: String) async throws {
+    /// Waits until `part` was written that many times, also within a line. Use it for a prompt.
+    public func says(_ part: String, number: Int = 1) async throws {
         let isThere = await value { state -> Bool? in
-            String(decoding: state.output, as: UTF8.self).contains(part) ? true : state.status.map { _ in false }
+            let text = String(decoding: state.output, as: UTF8.self)
+            return text.ranges(of: part).count >= number ? true : state.status.map { _ in false }
         }
         guard isThere else { throw Problem(description: "\(name) ended, and never said \(part): \(written)") }
     }

@@ -116,15 +116,19 @@ extension Tool {
             }
             let (phone, question) = try only(of: found, wanted: wanted)
             let decision = try decide(question)
-            var pin = given
-            if case .approve = decision, pin == nil, question.demands?.needsPIN == true { pin = try person.pin() }
-            do throws(CallFailure) {
-                let login = try await phone.answer(
-                    decision, to: question, uv: uv, uvAge: uvAge, place: place, posture: posture, pin: pin)
-                phone.close()
-                return report(decision, login, phone.device, question)
-            } catch {
-                throw Failure(error)
+            let isApproval = decision.word == SignedStatement.Decision.approve(number: nil).word
+            let asksPIN = isApproval && given == nil && question.demands?.needsPIN == true
+            while true {
+                let pin = asksPIN ? try person.pin() : given
+                do throws(CallFailure) {
+                    let login = try await phone.answer(
+                        decision, to: question, uv: uv, uvAge: uvAge, place: place, posture: posture, pin: pin)
+                    phone.close()
+                    return report(decision, login, phone.device, question)
+                } catch {
+                    guard asksPIN, Failure.isWrongPIN(error) else { throw Failure(error) }
+                    Program.say("\(error.description)\n")
+                }
             }
         }
     }

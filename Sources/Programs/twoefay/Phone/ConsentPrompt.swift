@@ -50,8 +50,11 @@ struct ConsentPrompt: Sendable {
                 .usage, "--pin is missing, and cannot be prompted for without a terminal",
                 next: "Give the phone's PIN: --pin -, and a line of standard input")
         }
-        guard let line = Keyboard.ask("Your PIN: ") else { throw Self.no }
-        return line
+        while true {
+            guard let line = Keyboard.askHidden("Your PIN: ") else { throw Self.no }
+            if PINSecret.isPIN(line) { return line }
+            Program.say("\(PhoneOptions.pinDigits). No try was counted.\n")
+        }
     }
 
     private static let no = Failure(

@@ -29,6 +29,7 @@ final class Keyboard {
     private var lines: [String] = []
     private var hasEnded = false
     private var waiting: CheckedContinuation<String?, Never>?
+    private var hidden: HiddenInput?
 
     init(loop: EventLoop) throws(SystemFailure) {
         self.loop = loop
@@ -39,8 +40,12 @@ final class Keyboard {
     /// terminal, text that was typed before the question is discarded. A program may write its
     /// answers ahead.
     ///
-    /// - Parameter ask: prints the question.
-    func line(_ ask: () -> Void = {}) async -> String? {
+    /// - Parameters:
+    ///   - isHidden: whether a terminal does not show what is typed.
+    ///   - ask: prints the question.
+    func line(isHidden: Bool = false, _ ask: () -> Void = {}) async -> String? {
+        hidden = isHidden ? HiddenInput(takesInterrupts: true) : nil
+        defer { showAgain() }
         if Self.isTerminal {
             tcflush(0, TCIFLUSH)
             lines = []
@@ -54,8 +59,15 @@ final class Keyboard {
 
     /// Ends the wait for a line; `line` returns nil.
     func giveUp() {
+        // The program may end before the waiting task goes on.
+        showAgain()
         waiting?.resume(returning: nil)
         waiting = nil
+    }
+
+    private func showAgain() {
+        hidden?.end()
+        hidden = nil
     }
 
     /// Whether all input was read.

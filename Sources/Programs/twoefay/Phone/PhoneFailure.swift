@@ -44,6 +44,12 @@ extension Failure {
         self.init(code, failure.description, next: next)
     }
 
+    /// Whether the relay has counted a wrong PIN, and the challenge is still open.
+    static func isWrongPIN(_ failure: CallFailure) -> Bool {
+        guard case .refused(let refusal) = failure else { return false }
+        return refusal.code == "pin_wrong"
+    }
+
     private static let pinAdvice = [
         "pin_required": "Set a PIN: twoefay phone pin set. If there is one, give it with --pin.",
         "pin_wrong": "Try again. 'twoefay phone pin show' shows how often.",

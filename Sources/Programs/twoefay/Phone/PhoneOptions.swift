@@ -62,11 +62,12 @@ enum PhoneOptions {
         return try checked(pin: text == "-" ? readLine() ?? "" : text, invocation)
     }
 
+    static let pinDigits = "a PIN has \(PINSecret.digits.lowerBound) to \(PINSecret.digits.upperBound) digits"
+
     static func checked(pin: String, _ invocation: Invocation) throws(Failure) -> String {
         guard PINSecret.isPIN(pin) else {
-            let digits = PINSecret.digits
             throw Failure(
-                .usage, "a PIN has \(digits.lowerBound) to \(digits.upperBound) digits",
+                .usage, pinDigits,
                 next: "Run 'twoefay \(invocation.command.name) --help' for usage.")
         }
         return pin

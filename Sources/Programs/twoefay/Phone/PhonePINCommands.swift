@@ -107,7 +107,7 @@ extension Tool {
         _ name: String, _ question: String, _ invocation: Invocation
     ) throws(Failure) -> String {
         if let text = invocation.value(name) { return text == "-" ? readLine() ?? "" : text }
-        guard Keyboard.isTerminal, !invocation.has("json"), let line = Keyboard.ask(question) else {
+        guard Keyboard.isTerminal, !invocation.has("json"), let line = Keyboard.askHidden(question) else {
             throw Failure(
                 .usage, "--\(name) is missing, and cannot be prompted for without a terminal",
                 next: "Run 'twoefay \(invocation.command.name) --help' for usage.")

@@ -122,10 +122,25 @@ final class PhoneSession {
         case .ignore: break
         case .nothing: phone.emit("The challenge has ended.", "over", ["challenge": .string(question.challenge)])
         case .broken(let failure): finish(.failure(failure))
-        case .decision(let decision):
-            var options = options
-            if case .approve = decision, options.pin == nil, options.auto == nil, question.demands?.needsPIN == true {
-                options.pin = await typed("Your PIN: ")
+        case .decision(let decision): await send(decision, item)
+        }
+    }
+
+    /// Sends a decision. While the challenge is open, the person may correct a wrong PIN.
+    private func send(_ decision: SignedStatement.Decision, _ item: Item) async {
+        let (phone, question) = (item.phone, item.question)
+        var (options, asksPIN) = (options, false)
+        if case .approve = decision, options.pin == nil, options.auto == nil {
+            asksPIN = question.demands?.needsPIN == true
+        }
+        while end == nil {
+            if asksPIN {
+                guard let pin = await typedPIN(question) else {
+                    _ = personIsGone()
+                    phone.emit("No answer was sent.", "over", ["challenge": .string(question.challenge)])
+                    return
+                }
+                options.pin = pin
             }
             do throws(CallFailure) {
                 let login = try await phone.answer(decision, to: question, options)
@@ -137,13 +152,30 @@ final class PhoneSession {
                         "login": .string(login),
                     ])
                 if options.isOnce { finish(.success(report(decision.isMeant(by: login) ? .ok : .failed))) }
+                return
             } catch {
                 phone.emit(
                     "The answer was not accepted: \(error.description)", "trouble",
                     ["challenge": .string(question.challenge), "error": .string(error.description)])
+                if asksPIN, Failure.isWrongPIN(error) { continue }
                 if options.isOnce { finish(.failure(Failure(error))) }
+                return
             }
         }
+    }
+
+    /// Returns the PIN that the person types. What cannot be a PIN is not sent: each wrong one costs
+    /// a try.
+    private func typedPIN(_ question: ChallengePrompt) async -> String? {
+        let (keyboard, output) = (keyboard, output)
+        let limit = loop.schedule(after: question.timeLeft) { keyboard.giveUp() }
+        defer { loop.cancel(limit) }
+        while let line = await keyboard.line(isHidden: true, { output.prompt("Your PIN: ") }) {
+            if Keyboard.isTerminal { output.prompt("\n") }
+            if PINSecret.isPIN(line) { return line }
+            output("\(PhoneOptions.pinDigits). No try was counted.", "trouble", ["error": "no_pin"])
+        }
+        return nil
     }
 
     private enum Choice {

@@ -42,6 +42,22 @@ final class Input: Sendable {
         writer.withLock { _ = Glibc.write($0, bytes, bytes.count) }
     }
 
+    /// Returns the characters that the terminal has shown so far because the person typed them.
+    func echoed() -> String {
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = writer.withLock { writer in
+            var ready = pollfd(fd: writer, events: Int16(POLLIN), revents: 0)
+            return poll(&ready, 1, 0) == 1 ? read(writer, &bytes, bytes.count) : 0
+        }
+        return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+    }
+
+    /// Whether the terminal shows what is typed.
+    var isEchoing: Bool {
+        var attributes = termios()
+        return tcgetattr(child, &attributes) == 0 && attributes.c_lflag & tcflag_t(ECHO) != 0
+    }
+
     /// Closes the input.
     func end() {
         writer.withLock { writer in
