@@ -28,6 +28,20 @@ public struct RelayAnswer: Sendable {
         return Timestamp(rfc3339: "\(parts[3])-\(number)-\(parts[1])T\(parts[4]).000Z")
     }
 
+    /// The answer to a decision that was sent again. If the first sending has arrived, the relay
+    /// refuses the second with the result of the challenge, which is then the answer.
+    var ofRepetition: RelayAnswer {
+        guard status == 409, body["code"] == "already_decided", let login = body["login"] else { return self }
+        return RelayAnswer(status: 200, fields: fields, body: ["login": login])
+    }
+
+    private init(status: Int, fields: Fields, body: JSONObject) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+        isReadable = true
+    }
+
     /// Returns the body, or throws the refusal.
     @discardableResult public func accepted() throws(CallFailure) -> JSONObject {
         guard (200..<300).contains(status) else { throw .refused(refusal) }

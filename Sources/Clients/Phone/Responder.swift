@@ -162,10 +162,26 @@ public final class Responder: Sendable {
         } catch {
             throw .unable("\(error)")
         }
-        let answer = try await send(.init(path, body: body))
+        let answer = try await sendUntilAnswered(.init(path, body: body))
         let login = try answer.text("login")
         guard login == "success" || login == "failure" else { throw answer.odd("with login \"\(login)\"") }
         return login
+    }
+
+    /// Sends an answer, and sends the same bytes again if the relay gives no answer or fails. The
+    /// relay counts the same bytes once: a wrong PIN that was signed anew would be a further try.
+    private func sendUntilAnswered(_ call: RelayConnection.PhoneRequest) async throws(CallFailure) -> RelayAnswer {
+        var isRepeated = false
+        for _ in 0..<2 {
+            do throws(CallFailure) {
+                let answer = try await send(call)
+                guard answer.status >= 500 else { return isRepeated ? answer.ofRepetition : answer }
+            } catch {
+                guard case .ambiguous = error else { throw error }
+            }
+            isRepeated = true
+        }
+        return try await send(call).ofRepetition
     }
 
     // MARK: The phone itself

@@ -64,6 +64,37 @@ import World
         }
     }
 
+    /// A wrong PIN that is signed anew is a further try, so an answer that got no answer is sent
+    /// again as it was.
+    @Test func unansweredDecisionIsSentAgainAsItWas() async throws {
+        var listed = Listed()
+        listed.demands = ["pin": "sign"]
+        let relay = try FakeRelay((200, Listed.answer([listed])), (503, ["code": "unavailable"]))
+        relay.answer(500, ["code": "internal"])
+        relay.answer(403, ["code": "pin_wrong", "tries_left": 2])
+        relay.answer(503, ["code": "unavailable"])
+        relay.answer(409, ["code": "already_decided", "login": "success"])
+        relay.answer(409, ["code": "already_decided", "login": "success"])
+        try await relay.run { loop, address in
+            var enrolment = try relay.bound(address)
+            enrolment.pinSecret = PINSecret()
+            let phone = try Responder(enrolment, loop: loop)
+            defer { phone.close() }
+            let question = try #require(try await phone.pending().questions.first)
+            await #expect(throws: CallFailure.self) {
+                try await phone.answer(.approve(number: "47"), to: question, pin: "2580")
+            }
+            // The first sending has arrived.
+            #expect(try await phone.answer(.approve(number: "47"), to: question, pin: "2580") == "success")
+            // Nothing was sent before, so this answer is too late.
+            await #expect(throws: CallFailure.self) { try await phone.answer(.deny, to: question) }
+        }
+        let sent = relay.asked.dropFirst().map { [$0.body["answer"], $0.body["pin_signature"]] }
+        try #require(sent.count == 6)
+        #expect(sent[0][1] != nil && sent[0] == sent[1] && sent[1] == sent[2])
+        #expect(sent[3] == sent[4] && sent[3] != sent[0] && sent[5][1] == nil)
+    }
+
     @Test func responderSignsTheShownContext() async throws {
         let listed = Listed()
         let relay = try FakeRelay(

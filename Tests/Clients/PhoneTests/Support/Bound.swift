@@ -40,6 +40,7 @@ struct Listed {
     var context: JSONObject
     var challenge = "c1"
     var nonce = "bm9uY2U"
+    var demands: JSONObject?
 
     init(_ change: (inout JSONObject) -> Void = { _ in }) {
         context = [
@@ -54,10 +55,12 @@ struct Listed {
     var bytes: [UInt8] { JSONWriter.write(context) }
 
     var json: JSONValue {
-        [
+        var object: JSONObject = [
             "challenge": .string(challenge), "nonce": .string(nonce), "context": .string(Base64URL.encode(bytes)),
             "expires_at": "2026-11-21T10:05:00.000Z",
         ]
+        object.set("demands", demands.map { .object($0) })
+        return .object(object)
     }
 
     static func answer(_ listed: [Listed]) -> JSONObject {
