@@ -128,6 +128,10 @@ CREATE TABLE IF NOT EXISTS device (
     pin_version int NOT NULL DEFAULT 0,     -- counts the settings of the PIN
     pin_failures int NOT NULL DEFAULT 0,    -- wrong PINs since the last right one; 3 lock the PIN
     puk_failures int NOT NULL DEFAULT 0,    -- wrong PUKs since the last right one; 5 lock the PUK
+    unlock_operation binary(16),            -- the operation that issued the help desk's code, whose secret it has; null: none is open
+    unlock_counter bigint NOT NULL DEFAULT 0,   -- the number of these codes so far: the counter of the open one (HOTP)
+    unlock_until datetime(3),               -- when the open code expires
+    unlock_failures int NOT NULL DEFAULT 0, -- wrong codes since it was issued; 5 make it void
     login_successes int NOT NULL DEFAULT 0, -- challenges that this phone has approved
     login_failures int NOT NULL DEFAULT 0,  -- challenges that its answer ended otherwise: denied, or with a wrong number
     created_at datetime(3) NOT NULL,

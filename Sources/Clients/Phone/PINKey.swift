@@ -48,6 +48,9 @@ public struct PINSecret: Sendable {
     /// Whether the text can be a PUK.
     public static func isPUK(_ text: String) -> Bool { text.utf8.count == pukDigits && isDigits(text) }
 
+    /// Whether the text can be an unlock code of the help desk.
+    public static func isUnlockCode(_ text: String) -> Bool { text.utf8.count == 8 && isDigits(text) }
+
     private static func isDigits(_ text: String) -> Bool { text.utf8.allSatisfy { (0x30...0x39).contains($0) } }
 
     /// Returns a new PUK. The phone shows it once and does not store it.

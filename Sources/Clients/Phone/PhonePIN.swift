@@ -31,12 +31,15 @@ public struct NewPIN: Sendable {
         case change(old: String)
         /// Resets the PIN with the former PUK.
         case reset(formerPUK: String, puk: String)
+        /// Sets a new PIN with the code that the help desk has read out.
+        case unlock(code: String, puk: String)
 
         var word: String {
             switch self {
             case .set: "set"
             case .change: "change"
             case .reset: "reset"
+            case .unlock: "unlock"
             }
         }
     }
@@ -56,7 +59,7 @@ extension Responder {
         try PINStatus(try await send(.init("/device/pin", method: "GET")))
     }
 
-    /// Sets, changes or resets the PIN. If the relay gives no answer, the same request is sent again:
+    /// Sets, changes, resets or unlocks the PIN. If the relay gives no answer, the same request is sent again:
     /// it counts once.
     ///
     /// - Parameters:
@@ -86,15 +89,17 @@ extension Responder {
         let key = try secret.key(of: new.pin, for: .pin)
         var pukKey: P256PrivateKey?
         switch new.change {
-        case .set(let puk), .reset(_, let puk): pukKey = try secret.key(of: puk, for: .puk)
+        case .set(let puk), .reset(_, let puk), .unlock(_, let puk): pukKey = try secret.key(of: puk, for: .puk)
         case .change: break
         }
+        var code: String?
+        if case .unlock(let typed, _) = new.change { code = typed }
         let statement = try SignedStatement.pin(
-            new.change.word, version: version, key: key.publicKey, pukKey: pukKey?.publicKey, of: enrolment,
-            device: device, at: now)
+            new.change.word, version: version, key: key.publicKey, pukKey: pukKey?.publicKey, unlockCode: code,
+            of: enrolment, device: device, at: now)
         var body: JSONObject = ["pin": .string(statement)]
         switch new.change {
-        case .set: break
+        case .set, .unlock: break
         case .change(let old):
             body.set(
                 "pin_signature",

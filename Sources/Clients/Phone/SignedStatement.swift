@@ -104,16 +104,17 @@ public enum SignedStatement {
         return try sign("twoefay-status+jwt", ("kid", .string(device)), claims, enrolment.key)
     }
 
-    /// Makes the statement that sets, changes or resets the phone's PIN.
+    /// Makes the statement that sets, changes, resets or unlocks the phone's PIN.
     static func pin(
-        _ change: String, version: Int64, key: P256PublicKey, pukKey: P256PublicKey?, of enrolment: Enrolment,
-        device: String, at now: Timestamp
+        _ change: String, version: Int64, key: P256PublicKey, pukKey: P256PublicKey?, unlockCode: String? = nil,
+        of enrolment: Enrolment, device: String, at now: Timestamp
     ) throws(CryptoFailure) -> String {
         var claims: JSONObject = [
             "v": 1, "aud": .string(enrolment.audience), "change": .string(change), "version": .integer(version),
             "pin": .object(key.jwk),
         ]
         claims.set("puk", pukKey.map { .object($0.jwk) })
+        claims.set("unlock_code", unlockCode.map { .string($0) })
         claims.set("iat", .integer(now.seconds))
         return try sign("twoefay-pin+jwt", ("kid", .string(device)), claims, enrolment.key)
     }

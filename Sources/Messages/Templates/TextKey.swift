@@ -16,6 +16,7 @@ public enum MailTemplate: String, Sendable, CaseIterable {
     case pinLocked = "mail.pin.locked"
     case pinChanged = "mail.pin.changed"
     case pukLocked = "mail.puk.locked"
+    case unlockIssued = "mail.unlock.issued"
     /// The link that begins the recovery of a lost factor.
     case recoveryLink = "mail.recovery.link"
     /// The announcement of a recovery, with the link that cancels it.

@@ -125,6 +125,8 @@ public enum AccountEvent: String, Sendable, CaseIterable {
     case pinChanged = "pin.changed"
     /// The PUK of a phone is locked after too many wrong ones.
     case pukLocked = "puk.locked"
+    /// The help desk has got a code that sets a new PIN on a phone.
+    case unlockIssued = "unlock.issued"
     /// A lost factor can be replaced soon, unless somebody cancels that.
     case recoveryWaiting = "recovery.waiting"
     case recoveryDone = "recovery.done"

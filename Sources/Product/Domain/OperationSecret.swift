@@ -38,7 +38,8 @@ extension OperationSecret {
     public struct Use: Sendable {
         /// The verb that shows values derived from the secret.
         public enum Verb: String, Sendable, CaseIterable {
-            case registration, activation, activationMail, totp, recovery, binding, recoveryMail, recoveryHandle
+            case registration, activation, activationMail, totp, recovery, binding, recoveryMail, recoveryHandle,
+                unlockCode
         }
 
         private let verb: Verb

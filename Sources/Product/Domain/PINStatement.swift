@@ -5,8 +5,9 @@ import JSON
 /// The statement with which a phone sets, changes or resets its PIN: a `twoefay-pin+jwt`.
 ///
 /// The phone's own key signs the statement. A change also needs a signature of the old PIN's key
-/// over the same signing input, and a reset one of the PUK's key. The statement names the version
-/// that it makes, so a statement that somebody sends again changes nothing.
+/// over the same signing input, and a reset one of the PUK's key. An unlocking contains the code of
+/// the help desk. The statement names the version that it makes, so a statement that somebody sends
+/// again changes nothing.
 public struct PINStatement: Sendable {
     public static let type = "twoefay-pin+jwt"
     public static let maxBytes = 4096
@@ -18,6 +19,17 @@ public struct PINStatement: Sendable {
         case change
         /// Sets a new PIN and a new PUK in the place of a forgotten or locked PIN.
         case reset
+        /// Sets a new PIN and a new PUK with a code of the help desk.
+        case unlock
+
+        /// The number of claims.
+        fileprivate var claims: Int {
+            switch self {
+            case .change: 6
+            case .set, .reset: 7
+            case .unlock: 8
+            }
+        }
     }
 
     public let change: Change
@@ -26,6 +38,8 @@ public struct PINStatement: Sendable {
     public let key: P256PublicKey
     /// The new public key of the PUK; nil for a change.
     public let pukKey: P256PublicKey?
+    /// The code that the help desk read out; nil for other changes.
+    public let unlockCode: String?
     /// The bytes that the phone's key and the old PIN's or PUK's key sign.
     public let signingInput: [UInt8]
 
@@ -38,10 +52,12 @@ public struct PINStatement: Sendable {
             let change = claims["change"]?.string.flatMap({ Change(rawValue: $0) }),
             let version = claims["version"]?.integer.flatMap({ Int32(exactly: $0) }), version > 0,
             claims["iat"]?.integer != nil, let key = Self.key(claims["pin"]),
-            claims.count == (change == .change ? 6 : 7)
+            claims.count == change.claims
         else { return nil }
         pukKey = change == .change ? nil : Self.key(claims["puk"])
         guard (change == .change) == (pukKey == nil) else { return nil }
+        unlockCode = change == .unlock ? claims["unlock_code"]?.string : nil
+        guard (change == .unlock) == (unlockCode.map { UnlockCode.isCode($0) } == true) else { return nil }
         self.change = change
         self.version = Int(version)
         self.key = key

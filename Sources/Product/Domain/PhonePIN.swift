@@ -22,9 +22,14 @@ public struct PhonePIN: Sendable, Equatable {
     public var version: Int
     public var failures: Int
     public var pukFailures: Int
+    /// The code of the help desk that nobody has used; nil if there is none. It may have expired.
+    public var unlock: UnlockCode.Issued?
 
-    public init(key: [UInt8]? = nil, pukKey: [UInt8]? = nil, version: Int = 0, failures: Int = 0, pukFailures: Int = 0)
-    {
+    public init(
+        key: [UInt8]? = nil, pukKey: [UInt8]? = nil, version: Int = 0, failures: Int = 0, pukFailures: Int = 0,
+        unlock: UnlockCode.Issued? = nil
+    ) {
+        self.unlock = unlock
         self.key = key
         self.pukKey = pukKey
         self.version = version

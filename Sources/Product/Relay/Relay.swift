@@ -12,7 +12,8 @@ public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStor
     & CertificateStore & ReportStore & PhoneCodeStore & TaggedCertificateStore & AskStore
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & VerifyCodeStore
     & FactorStore
-    & AddressStore & AttestationStore & PINStore & PendingStore & NoticeStore & ChangeStore & RevocationStore
+    & AddressStore & AttestationStore & PINStore & UnlockCodeStore & PendingStore & NoticeStore & ChangeStore
+    & RevocationStore
     & WebhookStore
     & HeartbeatStore
     & RetentionStore & RecoveryStore

@@ -33,6 +33,12 @@ import TwoefayClient
             try await owner.begin(arguments + ["--json", "--keys", owner.keys]).ended()
         }
 
+        /// Runs a command of the operator that may fail.
+        func refused(_ arguments: String...) async throws -> Child.Ended {
+            try await Child.run(
+                try BuiltProgram.twoefay.path, ["--config", relay.settings] + arguments, in: relay.directory.path)
+        }
+
         func login() async throws -> String {
             let asked = try await shop.curl("POST", "/login", json: #"{"username":"alice"}"#)
             return try #require(asked["challenge"]?.string, "\(asked)")
@@ -152,6 +158,50 @@ import TwoefayClient
         #expect(ended.status == (command == "watch" ? 0 : 1), "\(ended)")
         #expect(terminal.isEchoing)
         #expect(try scene.relay.count("SELECT pin_failures FROM device") == 0)
+    }
+
+    /// The person has lost PIN and PUK, and the help desk reads out a code.
+    @Test(arguments: [StoreKind.file, .mariadb]) func helpDeskUnlocksThePhone(kind: StoreKind) async throws {
+        let scene = try await Scene(kind)
+        let device = try #require(try await scene.device()["device"]?.string)
+        let bare = try await scene.refused("device", "unlock-code", device)
+        #expect(bare.status == 4 && bare.errors.contains("has no PIN"), "\(bare)")
+        let set = try Self.object(try await scene.phone("pin", "set", "--new-pin", "2580"))
+        let challenge = try await scene.login()
+        for pin in ["0000", "1111", "2222"] {
+            _ = try await scene.phone("approve", "--challenge", challenge, "--pin", pin)
+        }
+        #expect(try await scene.device()["pin"] == "locked")
+
+        let none = try await scene.phone("pin", "unlock", "--code", "12345678", "--new-pin", "8642")
+        #expect(none.status == 1 && none.errors.contains("unlock_void"), "\(none)")
+        let bad = try await scene.phone("pin", "unlock", "--code", "1234", "--new-pin", "8642")
+        #expect(bad.status == 2 && bad.errors.contains("an unlock code has 8 digits"), "\(bad)")
+        let issued = try #require(
+            try JSONReader.read(Array(try await scene.relay.tool(["device", "unlock-code", device, "--json"]).utf8))
+                .object)
+        let code = try #require(issued["code"]?.string)
+        #expect(code.utf8.count == 8 && issued["counter"] == 1 && issued["user"] == "alice", "\(issued)")
+        let wrong = try await scene.phone(
+            "pin", "unlock", "--code", code == "00000000" ? "00000001" : "00000000", "--new-pin", "8642")
+        #expect(wrong.status == 1 && wrong.errors.contains("After 4 more wrong ones"), "\(wrong)")
+        let spoken = "\(code.prefix(4)) \(code.dropFirst(4))"
+        let unlocked = try Self.object(try await scene.phone("pin", "unlock", "--code", spoken, "--new-pin", "8642"))
+        #expect(unlocked["state"] == "set" && unlocked["version"] == 2 && unlocked["puk"] != set["puk"])
+        let again = try await scene.phone("pin", "unlock", "--code", code, "--new-pin", "1357")
+        #expect(again.status == 1 && again.errors.contains("unlock_void"), "\(again)")
+        let approved = try await scene.phone("approve", "--challenge", challenge, "--pin", "8642")
+        #expect(approved.status == 0, "\(approved)")
+
+        let shown = try await scene.relay.tool(["device", "unlock-code", device])
+        #expect(shown.contains("--withdraw"), "\(shown)")
+        let withdrawn = try await scene.relay.tool(["device", "unlock-code", device, "--withdraw"])
+        #expect(withdrawn.contains("is void"), "\(withdrawn)")
+        let nothing = try await scene.refused("device", "unlock-code", device, "--withdraw")
+        #expect(nothing.status == 4 && nothing.errors.contains("has no unlock code"), "\(nothing)")
+        try await scene.relay.tool(["device", "suspend", device])
+        let held = try await scene.refused("device", "unlock-code", device)
+        #expect(held.status == 4 && held.errors.contains("device resume"), "\(held)")
     }
 
     @Test func unsuitableDigitsAreNotSent() async throws {

@@ -76,6 +76,7 @@ import World
         #expect(try event(Self.text("pin.locked", user)).what == .pinLocked(token: "t"))
         #expect(try event(Self.text("pin.changed", user)).what == .pinChanged(token: "t"))
         #expect(try event(Self.text("puk.locked", user)).what == .pukLocked(token: "t"))
+        #expect(try event(Self.text("unlock.issued", user)).what == .unlockIssued(token: "t"))
         #expect(try event(Self.text("user.locked", user)).data["reason"] == "frozen")
         // A later version may send other event types.
         #expect(try event(Self.text("user.renamed", "{}")).what == .other)

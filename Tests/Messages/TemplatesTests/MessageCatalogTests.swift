@@ -46,7 +46,8 @@ import World
                 for part in ["012345", "twoefay://enrol?code=012345", "5 Minut|5 minut"] {
                     #expect(part.split(separator: "|").contains { worded.text.contains($0) }, "\(part)")
                 }
-            case .deviceBound, .deviceUnbound, .pinLocked, .pinChanged, .pukLocked, .secretDelivered, .deviceCertified:
+            case .deviceBound, .deviceUnbound, .pinLocked, .pinChanged, .pukLocked, .unlockIssued, .secretDelivered,
+                .deviceCertified:
                 #expect(worded.text.contains("Telefon") && worded.text.contains("2026-11-22 01:02 UTC"))
             case .recoveryLink:
                 for part in ["\ntwoefay://enrol?code=012345\n", "5 Minut|5 minut"] {

@@ -14,6 +14,7 @@ struct PINProblemTests {
         let refusals: [(PINRefusal, String, Int64?)] = [
             (.unset, "pin_required", nil), (.unsigned, "pin_required", nil), (.wrong(triesLeft: 2), "pin_wrong", 2),
             (.locked, "pin_locked", nil), (.pukWrong(triesLeft: 4), "puk_wrong", 4), (.pukLocked, "puk_locked", nil),
+            (.unlockWrong(triesLeft: 4), "unlock_wrong", 4), (.unlockVoid, "unlock_void", nil),
         ]
         for (refusal, code, tries) in refusals {
             for language in TextLanguage.allCases {

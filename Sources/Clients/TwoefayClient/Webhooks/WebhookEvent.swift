@@ -28,6 +28,8 @@ public struct WebhookEvent: Sendable, Equatable {
         case pinChanged(token: String)
         /// The PUK of a phone is locked. It cannot reset the PIN any more.
         case pukLocked(token: String)
+        /// The help desk has given out a code that sets a new PIN on a phone.
+        case unlockIssued(token: String)
         /// The user was frozen after a fraud report.
         case userFrozen(token: String)
         /// A lost factor of the user can be replaced after the wait of the policy, unless somebody
@@ -88,6 +90,7 @@ public struct WebhookEvent: Sendable, Equatable {
         case "pin.locked": return .pinLocked(token: try data.text("token"))
         case "pin.changed": return .pinChanged(token: try data.text("token"))
         case "puk.locked": return .pukLocked(token: try data.text("token"))
+        case "unlock.issued": return .unlockIssued(token: try data.text("token"))
         case "secret.delivered": return .secretDelivered(token: try data.text("token"), try Device(data))
         case "device.certified": return .deviceCertified(token: try data.text("token"), try Device(data))
         case "codes.locked": return .codesLocked(token: try data.text("token"))

@@ -131,6 +131,7 @@ extension Message {
             case .pinLocked: .pinLocked
             case .pinChanged: .pinChanged
             case .pukLocked: .pukLocked
+            case .unlockIssued: .unlockIssued
             case .recoveryWaiting: .recoveryWaiting
             case .recoveryDone: .recoveryDone
             case .recoveryCancelled: .recoveryCancelled

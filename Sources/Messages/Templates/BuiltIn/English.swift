@@ -251,6 +251,20 @@ extension BuiltIn {
         "\n"
         "If this was you, and you have forgotten the PIN too, contact {website}. If this was not you, someone has your phone: contact {website} at once.\n"
 
+        msgctxt "mail.unlock.issued.subject"
+        msgid "A code that unlocks a phone for your account at {website} was given out"
+        msgstr "A code that unlocks a phone for your account at {website} was given out"
+
+        msgctxt "mail.unlock.issued.text"
+        msgid "The help desk has given out a code."
+        msgstr ""
+        "The help desk has given out a code that sets a new PIN on a phone of your account at {website}.\n"
+        "\n"
+        "Phone: {device}\n"
+        "Time: {time}\n"
+        "\n"
+        "If you have asked for it, type it into the app of this phone, and tell it to nobody. If you have not, someone may have your phone: contact {website} at once.\n"
+
         msgctxt "mail.recovery.link.subject"
         msgid "Get back into your account at {website}"
         msgstr "Get back into your account at {website}"

@@ -252,6 +252,20 @@ extension BuiltIn {
         "\n"
         "Wenn Sie das waren und auch die PIN vergessen haben, wenden Sie sich bitte an {website}. Wenn Sie das nicht waren, hat jemand Ihr Telefon: Wenden Sie sich bitte sofort an {website}.\n"
 
+        msgctxt "mail.unlock.issued.subject"
+        msgid "A code that unlocks a phone for your account at {website} was given out"
+        msgstr "Ein Code zum Entsperren eines Telefons für Ihr Konto bei {website} wurde ausgegeben"
+
+        msgctxt "mail.unlock.issued.text"
+        msgid "The help desk has given out a code."
+        msgstr ""
+        "Der Support hat einen Code ausgegeben, mit dem sich auf einem Telefon Ihres Kontos bei {website} eine neue PIN setzen lässt.\n"
+        "\n"
+        "Telefon: {device}\n"
+        "Zeitpunkt: {time}\n"
+        "\n"
+        "Wenn Sie ihn verlangt haben, geben Sie ihn in der App dieses Telefons ein und nennen Sie ihn niemandem. Wenn nicht, hat vielleicht jemand Ihr Telefon: Wenden Sie sich bitte sofort an {website}.\n"
+
         msgctxt "mail.recovery.link.subject"
         msgid "Get back into your account at {website}"
         msgstr "Zurück in Ihr Konto bei {website}"

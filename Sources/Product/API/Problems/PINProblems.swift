@@ -7,9 +7,9 @@ extension Problem {
     static func pin(_ refusal: PINRefusal) -> Problem {
         var problem = Problem(refusal.code, refusal.advice)
         switch refusal {
-        case .wrong(let triesLeft), .pukWrong(let triesLeft):
+        case .wrong(let triesLeft), .pukWrong(let triesLeft), .unlockWrong(let triesLeft):
             problem.members.set("tries_left", .integer(Int64(triesLeft)))
-        case .unset, .unsigned, .locked, .pukLocked: break
+        case .unset, .unsigned, .locked, .pukLocked, .unlockVoid: break
         }
         return problem
     }
@@ -23,6 +23,8 @@ extension PINRefusal {
         case .locked: .pinLocked
         case .pukWrong: .pukWrong
         case .pukLocked: .pukLocked
+        case .unlockWrong: .unlockWrong
+        case .unlockVoid: .unlockVoid
         }
     }
 
@@ -53,9 +55,22 @@ extension PINRefusal {
                 de: "Die PUK ist falsch. Nach \(triesLeft) weiteren falschen ist sie gesperrt")
         case .pukLocked:
             LocalizedText(
-                "The PUK is locked after \(PhonePIN.pukTries) wrong ones: unbind the phone and bind it again",
-                de: "Die PUK ist nach \(PhonePIN.pukTries) falschen gesperrt: Lösen Sie das Telefon und binden Sie es "
-                    + "neu")
+                "The PUK is locked after \(PhonePIN.pukTries) wrong ones: the help desk can give a code that unlocks the "
+                    + "phone, or bind the phone again",
+                de:
+                    "Die PUK ist nach \(PhonePIN.pukTries) falschen gesperrt: Der Support kann einen Code nennen, der das "
+                    + "Telefon entsperrt, oder binden Sie das Telefon neu")
+        case .unlockWrong(let triesLeft):
+            LocalizedText(
+                "The code is wrong. After \(triesLeft) more wrong ones it is void",
+                de: "Der Code ist falsch. Nach \(triesLeft) weiteren falschen gilt er nicht mehr")
+        case .unlockVoid:
+            LocalizedText(
+                "No unlock code is valid for this phone: it has expired, was used or is void. Ask the help desk for "
+                    + "another one",
+                de:
+                    "Für dieses Telefon gilt kein Entsperrcode: Er ist abgelaufen, verbraucht oder ungültig. Lassen Sie "
+                    + "sich vom Support einen neuen nennen")
         }
     }
 }

@@ -16,6 +16,8 @@ struct Problem: Error, Sendable {
         case pinLocked = "pin_locked"
         case pukWrong = "puk_wrong"
         case pukLocked = "puk_locked"
+        case unlockWrong = "unlock_wrong"
+        case unlockVoid = "unlock_void"
         case notFound = "not_found"
         case methodNotAllowed = "method_not_allowed"
         case alreadyDecided = "already_decided"
@@ -31,7 +33,7 @@ struct Problem: Error, Sendable {
             case .malformed, .invalid: 400
             case .unauthenticated: 401
             case .forbidden, .approvalRequired, .codesLocked, .notAttested, .postureUnmet: 403
-            case .pinRequired, .pinWrong, .pinLocked, .pukWrong, .pukLocked: 403
+            case .pinRequired, .pinWrong, .pinLocked, .pukWrong, .pukLocked, .unlockWrong, .unlockVoid: 403
             case .notFound: 404
             case .methodNotAllowed: 405
             case .conflict, .alreadyDecided, .shownOnce: 409
@@ -63,6 +65,8 @@ struct Problem: Error, Sendable {
             case .pinLocked: LocalizedText("The PIN is locked", de: "Die PIN ist gesperrt")
             case .pukWrong: LocalizedText("The PUK is wrong", de: "Die PUK ist falsch")
             case .pukLocked: LocalizedText("The PUK is locked", de: "Die PUK ist gesperrt")
+            case .unlockWrong: LocalizedText("The unlock code is wrong", de: "Der Entsperrcode ist falsch")
+            case .unlockVoid: LocalizedText("No unlock code is valid", de: "Es gilt kein Entsperrcode")
             case .notFound: LocalizedText("Not found", de: "Nicht gefunden")
             case .methodNotAllowed: LocalizedText("Method not allowed", de: "Methode nicht erlaubt")
             case .conflict: LocalizedText("Conflict with the current state", de: "Konflikt mit dem aktuellen Zustand")

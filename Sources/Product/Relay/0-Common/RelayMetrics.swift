@@ -111,7 +111,8 @@ public struct RelayMetrics: Sendable {
             "Users whose codes were locked after too many wrong codes; their phones can still approve.")
         pins = registry.counters(
             "twoefay_pins_total",
-            "PINs of phones, by outcome: set, changed, reset, wrong or locked; PUKs: puk_wrong or puk_locked.",
+            "PINs of phones, by outcome: set, changed, reset, unlocked, wrong or locked; PUKs: puk_wrong or puk_locked; "
+                + "unlock codes: unlock_wrong.",
             by: "outcome")
         webhooks = WebhookMetrics(registry)
         storeFailures = registry.counters(

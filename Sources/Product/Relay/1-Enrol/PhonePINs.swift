@@ -83,6 +83,7 @@ public struct PINChange: Sendable {
         case .set: "pin.set"
         case .change: "pin.changed"
         case .reset: "pin.reset"
+        case .unlock: "pin.unlocked"
         }
     }
 }
@@ -98,6 +99,9 @@ public enum PINRefusal: Sendable, Equatable {
     case locked
     case pukWrong(triesLeft: Int)
     case pukLocked
+    case unlockWrong(triesLeft: Int)
+    /// No code of the help desk is valid for this phone.
+    case unlockVoid
 }
 
 /// A phone sets, changes and resets its PIN.
@@ -216,6 +220,7 @@ extension Relay {
             guard let pukSignature else { throw .invalid([.missing("puk_signature")]) }
             try await compare(
                 pukSignature, over: statement.signingInput, .puk, present, of: phone, challenge: nil)
+        case .unlock: try await judgeUnlock(statement, present, by: phone)
         }
     }
 
@@ -280,9 +285,10 @@ extension Relay {
 
 /// The label for what happened to a PIN or PUK.
 enum PINOutcome: String, CaseIterable {
-    case set, changed, reset, wrong, locked
+    case set, changed, reset, unlocked, wrong, locked
     case pukWrong = "puk_wrong"
     case pukLocked = "puk_locked"
+    case unlockWrong = "unlock_wrong"
 
     init(_ change: PINStatement.Change) {
         self =
@@ -290,6 +296,7 @@ enum PINOutcome: String, CaseIterable {
             case .set: .set
             case .change: .changed
             case .reset: .reset
+            case .unlock: .unlocked
             }
     }
 }

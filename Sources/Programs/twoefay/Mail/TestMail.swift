@@ -101,6 +101,7 @@ private enum SampleMail: String, CaseIterable {
     case pinLocked = "pin.locked"
     case pinChanged = "pin.changed"
     case pukLocked = "puk.locked"
+    case unlockIssued = "unlock.issued"
     case recoveryLink = "recovery.link"
     case recoveryWaiting = "recovery.waiting"
     case recoveryDone = "recovery.done"
@@ -150,6 +151,7 @@ private enum SampleMail: String, CaseIterable {
         case .pinLocked: return .announcement(.pinLocked, device: "Phone", at: now)
         case .pinChanged: return .announcement(.pinChanged, device: "Phone", at: now)
         case .pukLocked: return .announcement(.pukLocked, device: "Phone", at: now)
+        case .unlockIssued: return .announcement(.unlockIssued, device: "Phone", at: now)
         case .recoveryLink: return .recovery(.begin(Secret(utf8: "https://shop.example/recover#recovery=sample")))
         case .recoveryWaiting:
             return .recovery(

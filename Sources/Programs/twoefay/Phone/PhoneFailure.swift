@@ -55,7 +55,9 @@ extension Failure {
         "pin_wrong": "Try again. 'twoefay phone pin show' shows how often.",
         "pin_locked": "Reset the PIN with the PUK: twoefay phone pin reset. To deny: twoefay phone deny",
         "puk_wrong": "Try again. 'twoefay phone pin show' shows how often.",
-        "puk_locked": "Unbind the phone, and bind it again: twoefay phone unbind",
+        "puk_locked": "Ask the help desk for an unlock code: twoefay phone pin unlock. Or bind the phone again.",
+        "unlock_wrong": "Check the code with the help desk, and try again.",
+        "unlock_void": "Ask the help desk for another code ('twoefay device unlock-code').",
     ]
 
     static let notKnown =

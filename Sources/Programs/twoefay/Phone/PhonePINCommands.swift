@@ -62,6 +62,27 @@ extension Tool {
             NewPIN(try chosenPIN(invocation), .reset(formerPUK: former, puk: puk)), shows: puk, invocation)
     }
 
+    static let unlockPIN = Subcommand(
+        command: Command(
+            "phone pin unlock", "Sets a new PIN with a code of the help desk, and shows a new PUK once.",
+            options: common + [
+                .init("code", .one("CODE"), "The 8 digits that the help desk has read out; - reads them."), newPIN,
+            ],
+            notes: """
+                For a forgotten or locked PIN without its PUK. The code is valid once, for ten minutes; five wrong ones make it
+                void. \(notes)
+                """)
+    ) { invocation throws(Failure) in
+        let code = try value("code", "The code of the help desk: ", invocation).filter { $0 != " " && $0 != "-" }
+        guard PINSecret.isUnlockCode(code) else {
+            throw Failure(
+                .usage, "an unlock code has 8 digits", next: "The help desk reads it out. The relay has counted no try."
+            )
+        }
+        let puk = PINSecret.newPUK()
+        return try change(NewPIN(try chosenPIN(invocation), .unlock(code: code, puk: puk)), shows: puk, invocation)
+    }
+
     /// Sends a change. The secret is stored before, because the answer may be lost.
     private static func change(
         _ new: NewPIN, shows puk: String?, _ invocation: Invocation

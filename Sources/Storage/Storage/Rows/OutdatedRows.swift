@@ -44,7 +44,8 @@ public struct OutdatedRow: Sendable {
             "device", "device_id",
             [
                 "device.bound", "device.suspended", "device.resumed", "device.unbound", "pin.set", "pin.changed",
-                "pin.reset", "pin.locked", "puk.locked",
+                "pin.reset", "pin.unlocked", "pin.locked", "puk.locked", "unlock.issued", "unlock.withdrawn",
+                "unlock.locked",
             ]),
         search("challenge", "challenge_id", ["challenge.answered", "challenge.ended"]),
         // A binding that stored an attestation has its verdict as the outcome. The end of a wait for

@@ -86,10 +86,12 @@ extension SignedTable {
         granting: [
             "user_id", "platform", "environment", "push_token", "public_key", "thumbprint", "revocation", "binding",
             "approval", "pin_key", "puk_key", "pin_version", "agreement_key", "secret_asked_at",
+            "unlock_operation", "unlock_counter", "unlock_until",
         ],
         rights: [
             "state = 'active'", "state IN ('active', 'waiting')", "state <> 'revoked'", byOthers,
             "pin_failures < \(PhonePIN.tries)", "puk_failures < \(PhonePIN.pukTries)",
+            "unlock_failures < \(UnlockCode.tries)",
         ])
 
     static let attestation = SignedTable(

@@ -1,3 +1,5 @@
+import Bytes
+import Crypto
 import Domain
 import Relay
 import World
@@ -18,11 +20,27 @@ extension Sample {
         _ = try await store.pin(of: phone)
         _ = try await store.pinAndPolicy(of: phone)
         _ = try await store.hasChangedPIN(of: phone, by: operation())
+        try await runUnlockCodes(of: phone, on: store, operation)
         var closing = ChallengeEnd(
             challenge: id(15),
             life: ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: later),
             device: phone, event: "challenge.answered", at: now)
         closing.pin = JudgedPIN(version: 1, failures: 1, isRight: true)
         _ = try await store.close(closing, as: operation())
+    }
+
+    private static func runUnlockCodes(
+        of phone: PhoneCredential, on store: Store, _ operation: () -> Domain.Operation
+    ) async throws {
+        let issuing = operation()
+        let sealer = try Sealer(keys: [Sealer.Key(id: "key", key: Secret([UInt8](repeating: 1, count: 32)))])
+        let new = try NewUnlockCode(
+            OperationSecret(drawnFrom: SystemRandomness()), for: phone.id, of: phone.user, website: website, at: now,
+            as: issuing, by: sealer, SystemRandomness())
+        _ = try await store.run(UnlockCodes.issue(new, as: issuing))
+        _ = try await store.unlockSecret(of: issuing.id)
+        let issued = UnlockCode.Issued(operation: issuing.id, counter: 1, expiresAt: later, failures: 0)
+        _ = try await store.countWrong(WrongUnlockCode(phone: phone, issued: issued, at: now), as: operation())
+        _ = try await store.run(UnlockCodes.withdraw(phone.id, of: phone.user, at: now, as: operation()))
     }
 }

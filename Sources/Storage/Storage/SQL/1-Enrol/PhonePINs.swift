@@ -43,16 +43,20 @@ extension Store: PINStore {
     public func store(_ change: PINChange, as operation: Operation) async throws(StoreFailure) -> Bool {
         let (phone, present) = (change.phone, change.present)
         let event = "\(change.event)"
+        let code = change.change == .unlock ? present.unlock : nil
         let writes =
             [
                 Locks.hold(user: .id(phone.user)),
                 storePIN(
                     pin: .blob(change.key), puk: .blob(change.pukKey), operation: .id(operation), device: .id(phone.id),
                     key: .blob(phone.key), version: .integer(Int64(present.version)),
-                    failures: .integer(Int64(present.failures)), pukFailures: .integer(Int64(present.pukFailures))),
+                    failures: .integer(Int64(present.failures)), pukFailures: .integer(Int64(present.pukFailures)),
+                    code: .id(code?.operation), codeFailures: .integer((code?.failures).map { Int64($0) }),
+                    now: .timestamp(change.at)),
                 auditPIN(
                     operation: .id(operation), now: .timestamp(change.at), event: .text(event),
                     device: .id(phone.id)),
+                dropUnlockSecret(code: .id(present.unlock?.operation), operation: .id(operation)),
             ]
             + AccountEventRows.steps(
                 .pinChanged, user: phone.user, device: phone.id, after: event, at: change.at, as: operation)
@@ -119,13 +123,16 @@ private let lockedNow = Statement(
     "SELECT 1 FROM audit WHERE operation = :operation AND at = :now AND event IN ('pin.locked', 'puk.locked')")
 
 /// Stores a new PIN in the place of the one that was read, and forgets the wrong ones. A change
-/// without a new PUK keeps the count of the PUK.
+/// without a new PUK keeps the count of the PUK. Each change ends the code of the help desk; one
+/// that relies on a code needs it, and its count, as they were judged.
 private let storePIN = Statement(
     """
     UPDATE device SET pin_key = :pin, puk_key = coalesce(:puk, puk_key), pin_version = pin_version + 1,
-    pin_failures = 0, puk_failures = CASE WHEN :puk IS NULL THEN puk_failures ELSE 0 END, operation = :operation
+    pin_failures = 0, puk_failures = CASE WHEN :puk IS NULL THEN puk_failures ELSE 0 END, operation = :operation,
+    unlock_operation = NULL, unlock_until = NULL, unlock_failures = 0
     WHERE id = :device AND thumbprint = :key AND state = 'active' AND pin_version = :version
     AND pin_failures = :failures AND puk_failures = :pukFailures
+    AND (:code IS NULL OR unlock_operation = :code AND unlock_failures = :codeFailures AND unlock_until > :now)
     """)
 
 private let auditPIN = Statement(
@@ -136,22 +143,41 @@ private let auditPIN = Statement(
     \(Audit.once)
     """)
 
+private let dropUnlockSecret = Statement(
+    "DELETE FROM operation_secret WHERE operation = :code AND \(Guards.audited)")
+
 private let changeOfPIN = Statement(
     """
     SELECT 1 FROM audit
-    WHERE operation = :operation AND device_id = :device AND event IN ('pin.set', 'pin.changed', 'pin.reset')
+    WHERE operation = :operation AND device_id = :device AND event IN ('pin.set', 'pin.changed', 'pin.reset', 'pin.unlocked')
     """)
 
 /// The PIN of a phone: its columns, and the parts of an approval that depend on it.
 enum PINRows {
     /// The columns of the alias `d`.
-    static let columns = "d.pin_key, d.puk_key, d.pin_version, d.pin_failures, d.puk_failures"
+    static let columns = """
+        d.pin_key, d.puk_key, d.pin_version, d.pin_failures, d.puk_failures, d.unlock_operation, d.unlock_counter,
+        d.unlock_until, d.unlock_failures
+        """
+
+    static func ofPhone(_ phone: PhoneCredential) -> BoundStatement {
+        pinOfPhone(device: .id(phone.id), key: .blob(phone.key))
+    }
 
     static func read(_ row: Row) throws(StoreFailure) -> PhonePIN {
         PhonePIN(
             key: try row.optionalBlob("pin_key"), pukKey: try row.optionalBlob("puk_key"),
             version: Int(try row.integer("pin_version")), failures: Int(try row.integer("pin_failures")),
-            pukFailures: Int(try row.integer("puk_failures")))
+            pukFailures: Int(try row.integer("puk_failures")), unlock: try code(row))
+    }
+
+    private static func code(_ row: Row) throws(StoreFailure) -> UnlockCode.Issued? {
+        guard let operation: OperationID = try row.optionalID("unlock_operation"),
+            let until = try row.optionalTimestamp("unlock_until")
+        else { return nil }
+        return UnlockCode.Issued(
+            operation: operation, counter: try row.integer("unlock_counter"), expiresAt: until,
+            failures: Int(try row.integer("unlock_failures")))
     }
 
     /// The condition that an approval by the phone `d` needs no PIN, or that the PIN and its count
