@@ -141,6 +141,8 @@ public enum CallFailure: Error, Sendable, Equatable, CustomStringConvertible {
     case refused(RelayRefusal)
     /// The caller's own configuration or state is at fault, and nothing was sent.
     case unable(String)
+    /// The relay has signed that this phone is unbound.
+    case unbound(SignedFarewell)
 
     public var description: String {
         switch self {
@@ -150,6 +152,8 @@ public enum CallFailure: Error, Sendable, Equatable, CustomStringConvertible {
             let words = [refusal.code ?? "", refusal.detail].filter { !$0.isEmpty }.joined(separator: ": ")
             return "the relay answered \(refusal.status)" + (words.isEmpty ? "" : ", \(words)")
         case .unable(let reason): return reason
+        case .unbound(let farewell):
+            return "this phone was unbound (\(farewell.by)), as the relay has signed at \(farewell.time.rfc3339)"
         }
     }
 
@@ -165,7 +169,7 @@ public enum CallFailure: Error, Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .notSent, .ambiguous: true
         case .refused(let refusal): [429, 500, 502, 503, 504].contains(refusal.status)
-        case .unable: false
+        case .unable, .unbound: false
         }
     }
 }

@@ -46,7 +46,7 @@ public final class RelayConnection: Sendable {
     private let tls: TLSClientContext
     private let pin: [UInt8]?
     private let language: String?
-    private let randomness: any Randomness
+    let randomness: any Randomness
     private let witness: Observer?
     private let client = Mutex<LoopBound<HTTP2Client>?>(nil)
 

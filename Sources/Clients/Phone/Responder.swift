@@ -252,7 +252,12 @@ public final class Responder: Sendable {
             answer = try await line.send(call)
         }
         // A refused proof says nothing about the user.
-        if answer.status != 401 { unread.withLock { $0 = answer.messageCount } }
+        guard answer.status == 401 else {
+            unread.withLock { $0 = answer.messageCount }
+            return answer
+        }
+        // A phone that was unbound learns it for certain.
+        if let farewell = try? await farewell() { throw .unbound(farewell) }
         return answer
     }
 }

@@ -104,6 +104,18 @@ public enum SignedStatement {
         return try sign("twoefay-status+jwt", ("kid", .string(device)), claims, enrolment.key)
     }
 
+    /// Makes the statement with which the phone leaves, or asks whether it was unbound.
+    static func goodbye(
+        leaves: Bool, nonce: String, of enrolment: Enrolment, device: String, at now: Timestamp
+    ) throws(CryptoFailure) -> String {
+        try sign(
+            "twoefay-goodbye+jwt", ("kid", .string(device)),
+            [
+                "v": 1, "aud": .string(enrolment.audience), "nonce": .string(nonce), "leaves": .bool(leaves),
+                "iat": .integer(now.seconds),
+            ], enrolment.key)
+    }
+
     /// Makes the statement that sets, changes, resets or unlocks the phone's PIN.
     static func pin(
         _ change: String, version: Int64, key: P256PublicKey, pukKey: P256PublicKey?, unlockCode: String? = nil,

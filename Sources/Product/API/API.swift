@@ -52,7 +52,7 @@ public final class API: Handler {
     let log: Log
     static let table = RouteTable(
         routes: Health.routes + Enrol.routes + Factors.routes + Addresses.routes + Devices.routes
-            + Reports.routes + PhonePINs.routes + PhoneCodes.routes + TaggedCertificates.routes
+            + Reports.routes + Goodbyes.routes + PhonePINs.routes + PhoneCodes.routes + TaggedCertificates.routes
             + VerifyCode.routes + Ask.routes
             + Decide.routes
             + LoginResults.routes

@@ -12,7 +12,8 @@ public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStor
     & CertificateStore & ReportStore & PhoneCodeStore & TaggedCertificateStore & AskStore
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & VerifyCodeStore
     & FactorStore
-    & AddressStore & AttestationStore & PINStore & UnlockCodeStore & PendingStore & NoticeStore & ChangeStore
+    & AddressStore & AttestationStore & PINStore & UnlockCodeStore & GoodbyeStore & PendingStore & NoticeStore
+    & ChangeStore
     & RevocationStore
     & WebhookStore
     & HeartbeatStore
@@ -97,6 +98,8 @@ public final class Relay: Sendable {
     let unknownKeys = SenderBudget()
     /// The budget of each sender for signed statements of the time.
     let timeBudget = SenderBudget()
+    /// The budget of each sender for goodbyes, which cost two signatures.
+    let goodbyeBudget = SenderBudget()
     let reportBudget = ReportBudget()
     /// The budget of each phone for requests for the secret of its codes.
     let secretBudget = ReportBudget()

@@ -191,9 +191,10 @@ import World
         relay.answer(200, [:])
         relay.answer(200, [:])
         relay.answer(401, ["code": "unauthenticated"])
-        relay.answer(204, [:])
         try await relay.run { _, address in
-            try owner.save(try relay.bound(address))
+            let enrolment = try relay.bound(address)
+            relay.answer { try relay.signedFarewell(for: $0, of: enrolment, device: "d1") }
+            try owner.save(enrolment)
             let changed = try await owner.phone("change", "--name", "Old", "--dev-token", "efgh", "--json")
             #expect(changed.status == 0, "\(changed.errors)")
             let kept = try owner.kept()
@@ -216,7 +217,7 @@ import World
         }
         #expect(
             relay.asked.map { "\($0.method) \($0.path)" }
-                == ["POST /device", "POST /device", "DELETE /device", "DELETE /device"])
+                == ["POST /device", "POST /device", "POST /device/goodbye", "POST /device/goodbye"])
         let given = try JWS.parse(relay.asked[1].body["dev_token"]?.string ?? "")
         #expect(try JSONReader.read(given.payload).object?["dev_token"] == "")
         #expect(relay.asked.allSatisfy { $0.certificate?.uris == ["twoefay:device:d1"] })

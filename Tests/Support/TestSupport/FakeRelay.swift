@@ -62,6 +62,26 @@ public final class FakeRelay: Handler {
         return ["time": .string(statement)]
     }
 
+    /// Returns an answer to `POST /device/goodbye`, signed by the certificate of `run`.
+    public func signedFarewell(
+        for asked: Asked, audience: String, thumbprint: String, device: String,
+        type: String = "twoefay-farewell+jwt", _ change: (inout JSONObject) -> Void = { _ in }
+    ) throws -> JSONObject {
+        guard let server = certificate.withLock({ $0 }) else { throw SystemFailure("the relay does not run", 0) }
+        let goodbye = try JWS.parse(asked.body["goodbye"]?.string ?? "")
+        let nonce = try JSONReader.read(goodbye.payload).object?["nonce"] ?? .null
+        var claims: JSONObject = [
+            "v": 1, "aud": .string(audience), "device": .string(device), "thumbprint": .string(thumbprint),
+            "by": "website", "nonce": nonce, "time": "2026-11-21T10:00:00.000Z",
+        ]
+        change(&claims)
+        let name = Base64URL.encode(SHA256.hash(server.certificate.der))
+        let statement = try JWS.sign(
+            header: ["typ": .string(type), "x5t#S256": .string(name)], payload: JSONWriter.write(claims),
+            key: server.key)
+        return ["device": .string(device), "farewell": .string(statement)]
+    }
+
     private static func response(_ status: Int, _ body: JSONObject, _ fields: [Fields.Field] = []) -> Response {
         Response(status: status, fields: Fields(fields), body: status == 204 ? [] : JSONWriter.write(body))
     }

@@ -53,6 +53,8 @@ enum Parameters {
     static let deviceID = Field.opaque("device", limit: 128, "The id of a phone, which stands for its user")
     static let status = Field.opaque(
         "status", limit: 8192, "A twoefay-status+jwt with the phone's report about itself, signed by the phone's key")
+    static let goodbye = Field.opaque(
+        "goodbye", limit: GoodbyeStatement.maxBytes, "A twoefay-goodbye+jwt, signed by the phone's key")
     static let pinStatement = Field.opaque(
         "pin", limit: PINStatement.maxBytes, "A twoefay-pin+jwt, signed by the phone's key")
     static let pinSignature = Field.opaque(

@@ -225,6 +225,8 @@ enum Limit: String, CaseIterable {
     case code
     /// A sender asked for the signed time too often: it gets no statement.
     case time
+    /// A sender said goodbye for phones too often: nothing is verified.
+    case goodbye
     /// A phone reported its status, or asked for its secret, too often: nothing is stored.
     case report
     /// The text messages of a user, a country or a day are used up: no message is begun.

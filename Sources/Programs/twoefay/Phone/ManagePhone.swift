@@ -90,23 +90,28 @@ extension Tool {
                 Keyring.option, Keyring.choice, PhoneOptions.dpop,
                 .init(
                     "forget", .nothing, "Delete the key without a request to the relay; the phone may stay bound."),
-            ])
+            ],
+            notes: """
+                The phone signs that it leaves, and deletes its key only when the relay has signed that the phone is unbound. It
+                works also for a phone that its website, an operator or its revocation code has unbound.
+                """)
     ) { invocation throws(Failure) in
         let keyring = try Keyring(invocation)
         let entry = try keyring.chosen(invocation)
         let identity = PhoneOptions.identity(invocation)
+        var farewell: SignedFarewell?
         if !invocation.has("forget") {
             guard entry.enrolment.device != nil else {
                 throw Failure(
                     .failed, "the phone is not bound yet",
                     next: "To delete its key: twoefay phone unbind --forget")
             }
-            try onLoop { loop throws(Failure) in
+            farewell = try onLoop { loop throws(Failure) in
                 do throws(CallFailure) {
                     let phone = try Responder(
                         entry.enrolment, by: identity, language: PhoneOptions.language, loop: loop)
                     defer { phone.close() }
-                    try await phone.unbind()
+                    return try await phone.leave()
                 } catch {
                     throw Failure(error)
                 }
@@ -114,13 +119,14 @@ extension Tool {
         }
         keyring.remove(entry)
         return Report(
-            invocation.has("forget")
-                ? "The key is deleted. No request was sent to the relay."
-                : "The phone is unbound at the relay, and its key is deleted.",
+            farewell.map {
+                "The phone is unbound at the relay (\($0.by)), as the relay has signed, and its key is deleted."
+            } ?? "The key is deleted. No request was sent to the relay.",
             json: .object([
                 "device": entry.enrolment.device.map { .string($0) } ?? .null,
                 "website": .string(entry.enrolment.website),
-                "asked_relay": .bool(!invocation.has("forget")),
+                "asked_relay": .bool(farewell != nil), "unbound_by": .text(farewell?.by),
+                "farewell": .text(farewell?.statement),
             ]))
     }
 

@@ -12,6 +12,7 @@ extension Failure {
             case .ambiguous:
                 (.unavailable, "It is unknown whether the relay received it. Try again: it takes effect only once.")
             case .unable: (.failed, "'twoefay phone list' shows the phones.")
+            case .unbound: (.failed, "Delete its key: twoefay phone unbind. Then bind it again, if it is still yours.")
             case .refused(let refusal):
                 switch refusal.status {
                 case 401: (.failed, unauthenticated)

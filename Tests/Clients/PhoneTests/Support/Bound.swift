@@ -72,3 +72,15 @@ struct Listed {
         return try ChallengePrompt(json, website: "shop", now: now)
     }
 }
+
+extension FakeRelay {
+    /// Returns the relay's signed statement that a phone is unbound.
+    func signedFarewell(
+        for asked: Asked, of enrolment: Enrolment, device: String, type: String = "twoefay-farewell+jwt",
+        _ change: (inout JSONObject) -> Void = { _ in }
+    ) throws -> JSONObject {
+        try signedFarewell(
+            for: asked, audience: enrolment.audience, thumbprint: enrolment.thumbprint, device: device, type: type,
+            change)
+    }
+}

@@ -18,6 +18,7 @@ extension Sample {
         _ = try await store.countWrong(
             WrongPIN(.pin, of: phone, version: 1, challenge: nil, at: now), as: operation())
         _ = try await store.pin(of: phone)
+        _ = try await store.partingPhone(phone.id)
         _ = try await store.pinAndPolicy(of: phone)
         _ = try await store.hasChangedPIN(of: phone, by: operation())
         try await runUnlockCodes(of: phone, on: store, operation)
