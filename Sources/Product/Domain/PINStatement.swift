@@ -56,6 +56,9 @@ public struct PINStatement: Sendable {
         else { return nil }
         pukKey = change == .change ? nil : Self.key(claims["puk"])
         guard (change == .change) == (pukKey == nil) else { return nil }
+        // Whoever holds the phone could sign with its own key, and one key would be PIN and PUK.
+        let keys = [deviceKey.x963, key.x963] + (pukKey.map { [$0.x963] } ?? [])
+        guard Set(keys).count == keys.count else { return nil }
         unlockCode = change == .unlock ? claims["unlock_code"]?.string : nil
         guard (change == .unlock) == (unlockCode.map { UnlockCode.isCode($0) } == true) else { return nil }
         self.change = change
