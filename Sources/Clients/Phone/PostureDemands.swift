@@ -40,6 +40,9 @@ public struct PostureDemands: Sendable, Equatable {
     /// The demand on the PIN: `sign` if the answer needs it, `set` if the phone must set one first,
     /// `locked`; nil if there is none.
     public let pin: String?
+    /// Whether the website has demands on the state of the phone. A PIN or a recent user verification
+    /// says nothing about it.
+    public let asksPosture: Bool
     /// The demands that this phone cannot meet unless it is bound again.
     public let unmet: [String]
 
@@ -54,6 +57,7 @@ public struct PostureDemands: Sendable, Equatable {
         patchLevel = object["patch_level"]?.integer
         maxUVAge = object["max_uv_age"]?.integer
         pin = object["pin"]?.string.map { ScreenText.visible($0, limit: 64) }
+        asksPosture = object.members.contains { $0.name != "pin" && $0.name != "max_uv_age" }
         unmet = (object["unmet"]?.array ?? []).compactMap { $0.string.map { ScreenText.visible($0, limit: 64) } }
     }
 

@@ -78,7 +78,7 @@ public enum SignedStatement {
         // A website that has not asked for the place does not get it.
         if question.asksPlace, let place { claims.set("place", .string(place.text)) }
         // A website without demands does not get the state of the phone either.
-        if question.demands != nil, let posture { claims.set("posture", .object(posture.claim)) }
+        if question.demands?.asksPosture == true, let posture { claims.set("posture", .object(posture.claim)) }
         claims.set("iat", .integer(now.seconds))
         return try sign("twoefay-decision+jwt", ("kid", .string(device)), claims, enrolment.key)
     }

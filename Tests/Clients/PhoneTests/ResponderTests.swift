@@ -85,7 +85,8 @@ import World
             defer { phone.close() }
             let question = try #require(try await phone.pending().questions.first)
             await #expect(throws: CallFailure.self) {
-                try await phone.answer(.approve(number: "47"), to: question, pin: "2580")
+                try await phone.answer(
+                    .approve(number: "47"), to: question, posture: PhonePosture(osVersion: "18.1"), pin: "2580")
             }
             // The first sending has arrived.
             #expect(try await phone.answer(.approve(number: "47"), to: question, pin: "2580") == "success")
@@ -95,6 +96,9 @@ import World
         let sent = relay.asked.dropFirst().map { [$0.body["answer"], $0.body["pin_signature"]] }
         try #require(sent.count == 6)
         #expect(sent[0][1] != nil && sent[0] == sent[1] && sent[1] == sent[2])
+        // A website that demands only the PIN does not get the state of the phone.
+        let signed = try JWS.parse(try #require(sent[0][0]?.string))
+        #expect(try JSONReader.read(signed.payload).object?["posture"] == nil)
         #expect(sent[3] == sent[4] && sent[3] != sent[0] && sent[5][1] == nil)
     }
 
