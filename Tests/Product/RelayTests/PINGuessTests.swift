@@ -29,6 +29,58 @@ import Testing
         #expect(try await shop.credential(other).pin.failures == 3)
     }
 
+    /// Approvals and changes share one count, also at the same time.
+    @Test(arguments: [StoreKind.file, .mariadb]) func parallelGuessesOfBothRoutesShareTheCount(
+        kind: StoreKind
+    ) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        let other = try await RelayRig(beside: shop.rig)
+        let asked = try await shop.ask()
+        let phone = try await shop.credential()
+        let refusals = try await withThrowingTaskGroup(of: Refusal?.self) { group in
+            for index in 0..<16 {
+                let relay = index.isMultiple(of: 4) || index % 4 == 1 ? shop.rig : other
+                if index.isMultiple(of: 2) {
+                    let answer = try await shop.answer(asked, pin: PINShop.newKey())
+                    group.addTask { try await Self.refusal(shop.post(answer, asked, by: phone, to: relay)) }
+                } else {
+                    let change = try shop.statement("change", 2, pin: PINShop.newKey())
+                    group.addTask { try await Self.refusal(shop.send(change, pin: PINShop.newKey(), to: relay)) }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(refusals.count { $0 == .pin(.wrong(triesLeft: 2)) } == 1)
+        #expect(refusals.count { $0 == .pin(.wrong(triesLeft: 1)) } == 1)
+        #expect(refusals.count { $0 == .pin(.locked) } == 14)
+        #expect(try shop.audited("pin.wrong") == 2 && shop.audited("pin.locked") == 1)
+        #expect(try await shop.credential(other).pin.failures == 3)
+    }
+
+    private static func refusal<Value>(_ outcome: Result<Value, Refusal>) -> Refusal? {
+        if case .failure(let refusal) = outcome { refusal } else { nil }
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func parallelPUKsAreCountedExactly(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        let other = try await RelayRig(beside: shop.rig)
+        let reset = try shop.statement("reset", 2, pin: PINShop.newKey(), puk: PINShop.newKey())
+        let refusals = try await withThrowingTaskGroup(of: Refusal?.self) { group in
+            for index in 0..<16 {
+                let relay = index.isMultiple(of: 2) ? shop.rig : other
+                group.addTask { try await Self.refusal(shop.send(reset, puk: PINShop.newKey(), to: relay)) }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        for left in 1...4 { #expect(refusals.count { $0 == .pin(.pukWrong(triesLeft: left)) } == 1) }
+        #expect(refusals.count { $0 == .pin(.pukLocked) } == 12)
+        #expect(try shop.audited("puk.wrong") == 4 && shop.audited("puk.locked") == 1)
+        // The right one comes too late.
+        #expect(try await shop.send(reset, puk: shop.puk) == .failure(.pin(.pukLocked)))
+    }
+
     /// A wrong answer that arrives many times at both relays costs one try.
     @Test(arguments: [StoreKind.file, .mariadb]) func parallelRepetitionsCostOneTry(kind: StoreKind) async throws {
         let shop = try await PINShop(kind)
