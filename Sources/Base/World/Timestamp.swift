@@ -4,7 +4,12 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     public var milliseconds: Int64
 
     public init(milliseconds: Int64) { self.milliseconds = milliseconds }
-    public init(seconds: Int64) { self.milliseconds = seconds * 1000 }
+    /// Creates a time from seconds that a peer may have chosen. A number beyond 73 million years
+    /// becomes that limit, so that neither this nor a difference of two times overflows.
+    public init(seconds: Int64) {
+        let limit = Int64.max / 4000
+        milliseconds = min(max(seconds, -limit), limit) * 1000
+    }
 
     /// Whole seconds, rounded down, as `iat` and `exp` require.
     public var seconds: Int64 { milliseconds.quotientRoundingDown(by: 1000) }

@@ -67,6 +67,15 @@ import World
         #expect(Instant(nanoseconds: 1_005) - Instant(nanoseconds: 5) == .microseconds(1))
         #expect(Duration.seconds(-1).wholeMilliseconds == -1_000)
     }
+
+    /// Peers choose such numbers, as the `iat` of what they sign.
+    @Test(arguments: [Int64.max, .max / 1000, .max / 1000 + 1, .min, .min / 1000, .min / 1000 - 1])
+    func numberThatNoClockShowsOverflowsNothing(seconds: Int64) {
+        let now = Timestamp(milliseconds: 1_800_000_000_000)
+        let chosen = Timestamp(seconds: seconds)
+        #expect((chosen > now) == (seconds > 0))
+        #expect((now - chosen > .zero) == (seconds < 0) && (chosen - now > .zero) == (seconds > 0))
+    }
 }
 
 @Suite struct SystemSourceTests {

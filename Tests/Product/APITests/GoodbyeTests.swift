@@ -101,6 +101,15 @@ import World
         #expect(try operators.farewell(answer) == operators.expected(by: "operator"))
     }
 
+    /// The phone chooses the time, and so does whoever still has the key of a former phone.
+    @Test(arguments: [Int64.max, .max / 1000, .min, .min / 1000])
+    func timeThatNoClockShowsIsRefused(seconds: Int64) async throws {
+        let bound = try await Bound()
+        let answer = await bound.say(try bound.goodbye(leaves: true) { $0["iat"] = .integer(seconds) })
+        #expect((400..<500).contains(answer.status), "\(answer.text)")
+        #expect(await bound.isBound())
+    }
+
     /// Nobody but the phone learns anything, and a suspended phone does not either.
     @Test func strangersLearnNothing() async throws {
         let bound = try await Bound()
