@@ -158,14 +158,30 @@ import World
         #expect(await bound.factors().isEmpty)
     }
 
-    /// Whoever has the unlocked phone, and not its PIN, gets no codes in its place.
-    @Test(arguments: ["\"pin\":\"required\"", "\"min-os-ios\":\"17\"", "\"attestation-android\":\"required\""])
+    /// Whoever has the unlocked phone, and cannot approve with it, gets no codes in its place.
+    @Test(arguments: [
+        "\"min-os-ios\":\"17\"", "\"attestation-android\":\"required\"", "\"min-uv\":\"biometric\"",
+        "\"max-uv-age\":\"60\"",
+    ])
     func demandsOnThePhoneExcludeCodes(policy: String) async throws {
         let bound = try await Bound()
         try bound.rig.relay.execute("UPDATE website SET policy = '{\"phone-codes\":\"again\",\(policy)}'")
         let answer = try await bound.ask()
         #expect(answer.status == 403, "\(answer.text)")
         #expect(await bound.factors().isEmpty)
+    }
+
+    /// The demand may be that of the user's group alone, or be lifted by it.
+    @Test(arguments: StoreKind.all) func demandsOfTheGroupCount(kind: StoreKind) async throws {
+        let bound = try await Bound(kind)
+        try bound.rig.relay.execute("UPDATE user SET policy = '{\"screen-lock\":\"on\"}'")
+        let refused = try await bound.ask()
+        #expect(refused.status == 403 && refused["detail"]?.string?.contains("screen-lock") == true, "\(refused.text)")
+        try bound.rig.relay.execute(
+            "UPDATE website SET policy = '{\"phone-codes\":\"again\",\"screen-lock\":\"on\"}'")
+        try bound.rig.relay.execute("UPDATE user SET policy = '{\"screen-lock\":\"off\"}'")
+        let given = try await bound.ask()
+        #expect(given.status == 200, "\(given.text)")
     }
 
     // MARK: Attacks

@@ -11,8 +11,8 @@ import World
 ///
 /// Tests: `RelayTests/PINOfCodesTests.swift`.
 extension Relay {
-    /// Judges the PIN's signature over a statement of the phone. Returns nil if the phone needs no
-    /// PIN.
+    /// Judges the PIN's signature over a statement of the phone, by the policy of its user. Returns
+    /// nil if the phone needs no PIN. Throws if that policy excludes codes of phones.
     func judgePIN(
         over statement: String, signature: String?, _ website: Website, of phone: PhoneCredential
     ) async throws(Refusal) -> JudgedPIN? {
@@ -20,7 +20,9 @@ extension Relay {
             try await store.pinAndPolicy(of: phone)
         }
         guard let found else { throw .unauthenticated }
-        let use = try pinUse(website, found.policy, of: phone)
+        let policy = try policy(of: phone, website, changedBy: found.policy)
+        if let demand = policy.demandAgainstPhoneCodes { throw Self.codesMeetNo(demand) }
+        let use = policy.pin
         guard use != .none else { return nil }
         let pin = found.pin
         guard pin.key != nil else {
@@ -35,14 +37,14 @@ extension Relay {
         return JudgedPIN(version: pin.version, failures: pin.failures, isRight: true)
     }
 
-    /// The use of PINs for the user of this phone: that of the website, unless the user's group has
-    /// another.
-    private func pinUse(
-        _ website: Website, _ changes: String?, of phone: PhoneCredential
-    ) throws(Refusal) -> PINUse {
-        guard let changes else { return website.policy.pin }
+    /// Returns the policy of this phone's user: that of the website, with the changes of the user's
+    /// group.
+    private func policy(
+        of phone: PhoneCredential, _ website: Website, changedBy changes: String?
+    ) throws(Refusal) -> Policy {
+        guard let changes else { return website.policy }
         do throws(Policy.Fault) {
-            return try website.policy.changed(by: changes).pin
+            return try website.policy.changed(by: changes)
         } catch {
             log.error("user.policy", [.website: website.name, .user: phone.user.text, .reason: error.message])
             throw .broken

@@ -85,7 +85,6 @@ extension Relay {
         }
         let website = try website(phone.website)
         guard website.policy.phoneCodes != .off else { throw Self.noPhoneCodes }
-        if let demand = website.policy.demandAgainstPhoneCodes { throw Self.codesMeetNo(demand) }
         guard let key = try? P256PublicKey(x963: phone.publicKey) else {
             log.error("device.key", [.device: phone.id.text])
             throw .broken
@@ -157,12 +156,12 @@ extension Relay {
         return factor
     }
 
-    private static func codesMeetNo(_ demand: String) -> Refusal {
+    static func codesMeetNo(_ demand: String) -> Refusal {
         .forbidden(
             LocalizedText(
-                "The website's policy demands more of a phone than a code shows (\(demand)), so phones get no codes",
-                de: "Die Richtlinie der Website verlangt vom Telefon mehr, als ein Code zeigt (\(demand)); darum "
-                    + "erhalten Telefone keine Codes"))
+                "The policy of this user demands more of a phone than a code shows (\(demand)), so the phone gets no codes",
+                de: "Die Richtlinie für diese Person verlangt vom Telefon mehr, als ein Code zeigt (\(demand)); darum "
+                    + "erhält das Telefon keine Codes"))
     }
 
     private static let noPhoneCodes = Refusal.forbidden(
