@@ -179,16 +179,29 @@ import World
         _ = try await bob.bound(try TestPhone(pushToken: "bob"), bob.code)
         for _ in 0..<2 { try await rig.round(after: .seconds(60)) }
         let mine = rig.mails.sent.filter { $0.to == "ada@example.com" }
-        #expect(Set(mine.map(\.id)).count == NotificationBudget.most && mine.count == NotificationBudget.most + 1)
+        // Those of one kind of event, and the one about the phone that was bound. One was sent twice.
+        #expect(Set(mine.map(\.id)).count == NotificationBudget.most + 1 && mine.count == NotificationBudget.most + 2)
         #expect(rig.mails.sent.filter { $0.to == "bob@example.com" }.count == 1)
-        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'mail.settled' AND outcome = 'limited'") == 3)
-        #expect(rig.sink.drain().filter { $0.contains("event=mail.limited") }.count == 3)
+        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'mail.settled' AND outcome = 'limited'") == 9)
+        #expect(rig.sink.drain().filter { $0.contains("event=mail.limited") }.count == 9)
         #expect(try fixture.mails() == 0)
         // An hour later the limit allows mails again.
         rig.time.advance(by: NotificationBudget.hour)
         try await fixture.lockAndUnlock()
         try await rig.round(after: .seconds(1))
-        #expect(rig.mails.sent.filter { $0.to == "ada@example.com" }.count == NotificationBudget.most + 2)
+        #expect(rig.mails.sent.filter { $0.to == "ada@example.com" }.count == NotificationBudget.most + 3)
+    }
+
+    /// Whoever holds the phone can cause some events at will, and must not hide another one by them.
+    @Test(arguments: StoreKind.all) func eventsOfOneKindSuppressNoOther(kind: StoreKind) async throws {
+        let fixture = try await Fixture(kind)
+        for _ in 0..<12 { try await fixture.lockAndUnlock() }
+        for _ in 0..<3 { try await fixture.rig.round(after: .seconds(60)) }
+        let before = fixture.rig.mails.sent.count
+        let phone = fixture.phone.id
+        try await fixture.rig.on { relay in try await relay.unbind(phone, ofUser: "ada", by: fixture.shop) }
+        try await fixture.rig.round(after: .seconds(60))
+        #expect(fixture.rig.mails.sent.count == before + 1)
     }
 
     @Test(arguments: StoreKind.all) func deletedUserGetsNoEventMail(kind: StoreKind) async throws {

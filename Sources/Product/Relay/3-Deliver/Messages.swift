@@ -49,7 +49,9 @@ extension Relay {
         guard let content = content(of: row) else {
             return await settle(row, .undeliverable, "the content no longer exists")
         }
-        if case .announcement = content, !notificationBudget.spend(row.id, of: row.user, at: time.instant()) {
+        if case .announcement(let event, _, _) = content,
+            !notificationBudget.spend(row.id, about: event, of: row.user, at: time.instant())
+        {
             return await settle(row, .skipped, "limited")
         }
         let message = Message(
