@@ -99,6 +99,20 @@ import Testing
         #expect(try await shop.credential(other).pin.failures == 1)
     }
 
+    /// A phone whose answer was lost sends the same bytes again.
+    @Test(arguments: StoreKind.all) func repetitionIsReportedOnce(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        let asked = try await shop.ask()
+        let answer = try await shop.answer(asked, pin: PINShop.newKey())
+        for _ in 0..<3 {
+            #expect(try await shop.post(answer, asked) == .failure(.pin(.wrong(triesLeft: 2))))
+            shop.rig.time.advance(by: .seconds(1))
+        }
+        #expect(shop.rig.registry.number("twoefay_pins_total{outcome=\"wrong\"}") == 1)
+        #expect(shop.rig.sink.drain().filter { $0.contains("event=pin.wrong") }.count == 1)
+    }
+
     /// A right PIN that was read before the lock looks like a wrong one.
     @Test(arguments: StoreKind.all) func rightPINAfterTheLockLooksLikeAWrongOne(kind: StoreKind) async throws {
         let shop = try await PINShop(kind)

@@ -46,11 +46,14 @@ public struct WrongPIN: Sendable {
 
 public struct CountedPIN: Sendable, Equatable {
     public let pin: PhonePIN
+    /// Whether it was counted now; false for a repetition, and for one that came after the lock.
+    public let isNew: Bool
     /// Whether this wrong one has locked the PIN or the PUK.
     public let isLocking: Bool
 
-    public init(pin: PhonePIN, isLocking: Bool) {
+    public init(pin: PhonePIN, isNew: Bool, isLocking: Bool) {
         self.pin = pin
+        self.isNew = isNew
         self.isLocking = isLocking
     }
 }
@@ -263,6 +266,7 @@ extension Relay {
     }
 
     private func follow(_ counted: CountedPIN, _ wrong: WrongPIN) {
+        guard counted.isNew else { return }
         let phone = wrong.phone
         metrics.changed(pin: wrong.kind == .pin ? .wrong : .pukWrong)
         log.info(

@@ -89,10 +89,12 @@ extension Relay {
         guard let counted else { throw .unauthenticated }
         // Another code was issued meanwhile, and this one was not compared with it.
         guard let code = counted.pin.unlock, code.operation == issued.operation else { throw .pin(.unlockVoid) }
-        metrics.changed(pin: .unlockWrong)
-        log.warning(
-            counted.isLocking ? "unlock.locked" : "unlock.wrong",
-            [.website: phone.website.name, .user: phone.user.text, .device: phone.id.text])
+        if counted.isNew {
+            metrics.changed(pin: .unlockWrong)
+            log.warning(
+                counted.isLocking ? "unlock.locked" : "unlock.wrong",
+                [.website: phone.website.name, .user: phone.user.text, .device: phone.id.text])
+        }
         throw .pin(code.isOpen(at: now) ? .unlockWrong(triesLeft: code.triesLeft) : .unlockVoid)
     }
 }

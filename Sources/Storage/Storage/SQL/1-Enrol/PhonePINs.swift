@@ -36,7 +36,8 @@ extension Store: PINStore {
             Query(change: Change("wrong pin", operation, rows: rows, writes, reads: reads)) {
                 rows throws(StoreFailure) in
                 guard let row = rows[1].first else { return nil }
-                return CountedPIN(pin: try PINRows.read(row), isLocking: !rows[2].isEmpty)
+                return CountedPIN(
+                    pin: try PINRows.read(row), isNew: try rows.happenedAt == wrong.at, isLocking: !rows[2].isEmpty)
             })
     }
 

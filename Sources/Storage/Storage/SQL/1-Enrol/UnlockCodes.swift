@@ -126,7 +126,8 @@ extension Store: UnlockCodeStore {
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 guard let row = rows[1].first else { return nil }
-                return CountedPIN(pin: try PINRows.read(row), isLocking: !rows[2].isEmpty)
+                return CountedPIN(
+                    pin: try PINRows.read(row), isNew: try rows.happenedAt == wrong.at, isLocking: !rows[2].isEmpty)
             })
     }
 }
