@@ -7,6 +7,10 @@ import Relay
 /// Invariant: a key has one purpose for ever, whatever becomes of its phone. A key that signs bare
 /// hashes may have signed the hash of a proof, of a decision or of a statement; if it became an
 /// enrolment key or a key for statements later, that signature would count.
+///
+/// Two relays may record one key for two purposes at the same time, and neither sees the other's
+/// row. The second row then has the key of the first and fails, its script runs again, and its
+/// guard finds the first.
 enum UsedKeys {
     static let enrolment = "enrolment"
     static let agreement = "agreement"
@@ -48,15 +52,16 @@ enum UsedKeys {
     private static let recordOfPhone = Statement(
         """
         INSERT INTO used_key (thumbprint, purpose, device_id) SELECT :thumbprint, :purpose, d.id FROM device d
-        WHERE d.id = :device AND d.operation = :operation
-        /*M! ON DUPLICATE KEY UPDATE purpose = used_key.purpose */ /*S! ON CONFLICT DO NOTHING */
+        WHERE d.id = :device AND d.operation = :operation AND NOT EXISTS
+        (SELECT 1 FROM used_key k WHERE k.thumbprint = :thumbprint AND k.purpose = :purpose)
         """)
 
     private static let recordOfTag = Statement(
         """
         INSERT INTO used_key (thumbprint, purpose, device_id) SELECT :thumbprint, :purpose, a.device_id FROM audit a
-        WHERE a.operation = :operation AND a.device_id = :device
-        /*M! ON DUPLICATE KEY UPDATE purpose = used_key.purpose */ /*S! ON CONFLICT DO NOTHING */
+        WHERE a.operation = :operation AND a.device_id = :device AND NOT EXISTS
+        (SELECT 1 FROM used_key k
+        WHERE k.thumbprint = :thumbprint AND k.purpose = :purpose AND k.device_id = :device)
         """)
 }
 
