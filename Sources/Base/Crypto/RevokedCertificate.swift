@@ -14,6 +14,15 @@ public struct RevokedCertificate: Sendable, Hashable {
         at = moment
         self.isOnHold = isOnHold
     }
+
+    /// The most bytes of a serial number (RFC 5280 §4.1.2.2).
+    static let mostSerialBytes = 20
+
+    /// Whether the text can be the serial number of an entry.
+    public static func isSerial(_ text: String) -> Bool {
+        guard let number = Hex.decode(text) else { return false }
+        return (1...mostSerialBytes).contains(number.count)
+    }
 }
 
 extension CertificateAuthority {

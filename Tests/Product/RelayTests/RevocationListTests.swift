@@ -13,7 +13,7 @@ import World
 /// The revocation list of the phones' authority, over a real store.
 @Suite(.mayBlock) struct RevocationListTests {
     /// A user with two phones. The first one has two certificates.
-    private struct Fixture {
+    struct Fixture {
         let person: Person
         let lost: (credential: PhoneCredential, certificates: [Certificate], code: String)
         let kept: PhoneCredential
@@ -259,6 +259,27 @@ import World
         rig.time.advance(by: .seconds(600))
         #expect(try await list() != second)
         #expect(authority.lists == 3)
+    }
+
+    /// A row that somebody changed by SQL must not keep the others from those who need them.
+    @Test(arguments: [
+        "UPDATE certificate SET serial = 'zz' WHERE serial = '0b'",
+        "UPDATE certificate SET serial = '' WHERE serial = '0b'",
+        "UPDATE certificate SET serial = hex(zeroblob(21)) WHERE serial = '0b'",
+        "UPDATE certificate SET revoked_at = '3000-01-01' WHERE serial = '0b'",
+    ])
+    func malformedRowIsSkipped(change: String) async throws {
+        try revoke("0a")
+        try revoke("0b")
+        #expect(try ReadRevocationList(try await list().der).entries == ["0a": false, "0b": false])
+        #expect(rig.sink.lines.count { $0.contains("event=crl.skipped") } == 0)
+        try rig.execute(change)
+        for _ in 0..<3 {
+            rig.time.advance(by: RevocationList.interval)
+            #expect(try ReadRevocationList(try await list().der).entries == ["0a": false])
+        }
+        // The log names it with each list that is made, not with each request.
+        #expect(rig.sink.lines.count { $0.contains("level=error event=crl.skipped count=1") } == 1)
     }
 
     @Test func requestsAtTheSameTimeShareOneList() async throws {

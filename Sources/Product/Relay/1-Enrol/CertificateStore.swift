@@ -8,17 +8,28 @@ import World
 /// Invariant: a certificate is recorded before its phone gets it, and only while the phone is
 /// active. The change that suspends, resumes or unbinds a phone, and the deletion of its user,
 /// change its certificates in the same script. So no certificate of a phone that lost its rights is
-/// missing in the list, unless somebody changed the phone's row by SQL. A phone gets
-/// `NewCertificate.most` at any rate and then few a day, and `NewTaggedCertificate.most` for each tag, so none makes the
+/// missing in the list, unless somebody changed the phone's row by SQL. Users and websites are
+/// stopped in many ways, and come back, so their state is read for each list. A phone gets
+/// `NewCertificate.most` at any rate and then few a month, also for each tag, so none makes the
 /// list long.
 public protocol CertificateStore: Sendable {
     /// Returns how many certificates of a phone, without the tagged ones, have not expired.
     func livingCertificates(of device: DeviceID, at: Timestamp) async throws(StoreFailure) -> LivingCertificates
     /// Records a certificate. Returns false if the phone is not active, or has too many.
     func record(_ certificate: NewCertificate, as operation: Operation) async throws(StoreFailure) -> Bool
-    /// Returns the certificates that were revoked and have not expired, in the order of their
-    /// revocation. If there are more than `limit`, it is those that were revoked last.
-    func revokedCertificates(at now: Timestamp, limit: Int) async throws(StoreFailure) -> [RevokedCertificate]
+    /// Returns the certificates that were revoked and have not expired. Those of users who cannot
+    /// log in, and of disabled websites, are on hold. The most important come last: if there are
+    /// more than `limit`, the first ones are left out.
+    func revokedCertificates(at now: Timestamp, limit: Int) async throws(StoreFailure) -> RevokedCertificates
+}
+
+/// The entries for a revocation list.
+public struct RevokedCertificates: Sendable, Equatable {
+    public var certificates: [RevokedCertificate] = []
+    /// The serial numbers of rows that are no entry, because somebody changed them by SQL.
+    public var malformed: [String] = []
+
+    public init() {}
 }
 
 /// A certificate that was issued for a phone.

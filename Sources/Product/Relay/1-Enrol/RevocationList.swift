@@ -19,7 +19,8 @@ public struct RevocationList: Sendable, Equatable {
     /// The time for which a look that has failed is not repeated.
     static let pause = Duration.seconds(1)
     /// The most certificates of one list. It then has less than four megabytes. If more are
-    /// revoked, those that were revoked first are left out: the others still protect.
+    /// revoked, those of disabled websites, those of stopped users, and those that were revoked
+    /// first are left out, in this order: the others still protect.
     public static let mostEntries = 65_536
 }
 
@@ -44,7 +45,7 @@ final class RevocationListCache: Sendable {
 
     struct Made: Sendable {
         let list: RevocationList
-        let revoked: [RevokedCertificate]
+        let revoked: RevokedCertificates
         let at: Instant
     }
 
@@ -130,16 +131,20 @@ extension Relay {
             try await store.revokedCertificates(at: now, limit: most + 1)
         }
         guard let read else { return nil }
-        let revoked = Array(read.suffix(most))
+        var revoked = read
+        revoked.certificates = read.certificates.suffix(most)
         if let last, last.revoked == revoked, time.instant() - last.at < RevocationList.renewal { return last }
-        if read.count > most {
+        if read.certificates.count > most {
             log.error(
                 "crl.shortened",
                 [.error: "more than \(most) certificates are revoked and have not expired: the oldest are left out"])
         }
+        if let first = read.malformed.first {
+            log.error("crl.skipped", [.count: read.malformed.count, .serial: String(first.prefix(40))])
+        }
         do throws(CertificateFailure) {
-            let der = try await phones.revocationList(revoked, at: now)
-            log.info("crl.made", [.count: revoked.count])
+            let der = try await phones.revocationList(revoked.certificates, at: now)
+            log.info("crl.made", [.count: revoked.certificates.count])
             return RevocationListCache.Made(
                 list: RevocationList(der: der, nextUpdate: now + RevocationList.life), revoked: revoked,
                 at: time.instant())

@@ -89,6 +89,7 @@ enum SchemaText {
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
         CREATE INDEX IF NOT EXISTS user_expiry ON user (expires_at);
+        CREATE INDEX IF NOT EXISTS user_state ON user (state);
 
         -- Activation codes, as digests: nobody can bind a phone with a row.
         CREATE TABLE IF NOT EXISTS activation (
@@ -167,7 +168,8 @@ enum SchemaText {
         CREATE INDEX IF NOT EXISTS attestation_user ON attestation (user_id);
 
         -- The certificates that the phones' authority issued, until they expire, for its revocation list. A certificate counts only
-        -- while its phone is active, whatever is in this table.
+        -- while its phone is active, whatever is in this table. The list also puts the certificates of stopped users and of
+        -- disabled websites on hold, without a change here.
         CREATE TABLE IF NOT EXISTS certificate (
             serial varchar(40) NOT NULL PRIMARY KEY,    -- hexadecimal
             device_id binary(16) NOT NULL,

@@ -36,20 +36,24 @@ extension Store: CertificateStore {
 
     public func revokedCertificates(
         at now: Timestamp, limit: Int
-    ) async throws(StoreFailure) -> [RevokedCertificate] {
+    ) async throws(StoreFailure) -> RevokedCertificates {
         // Certificates that were revoked longer ago than a certificate is valid have expired.
         let since = now - .seconds(86_400 * (Relay.certificateDays + 1))
         let read = findRevoked(since: .timestamp(since), now: .timestamp(now), limit: .integer(Int64(limit)))
         return try await run(
-            Query(script: Script("crl", reads: [read])) { rows throws(StoreFailure) in
-                var revoked: [RevokedCertificate] = []
+            Query(script: Script("crl", reads: [read])) { rows in
+                var found = RevokedCertificates()
                 for row in rows[0].reversed() {
-                    revoked.append(
-                        RevokedCertificate(
-                            serial: try row.text("serial"), at: try row.timestamp("revoked_at"),
-                            isOnHold: try row.bool("is_on_hold")))
+                    let serial = (try? row.text("serial")) ?? ""
+                    guard RevokedCertificate.isSerial(serial), let at = try? row.timestamp("revoked_at"),
+                        let isOnHold = try? row.bool("is_on_hold")
+                    else {
+                        found.malformed.append(serial)
+                        continue
+                    }
+                    found.certificates.append(RevokedCertificate(serial: serial, at: at, isOnHold: isOnHold))
                 }
-                return revoked
+                return found
             })
     }
 }
@@ -82,11 +86,36 @@ private let auditCertificate = Statement(
     \(Audit.once)
     """)
 
+/// The revoked certificates, and those on hold because their user or website is stopped. A recorded
+/// revocation comes first, so that no website that is disabled displaces it.
+///
+/// The time of a stop is that of the last operation on the row. The joins are ordered, because users
+/// are rarely stopped: the index on their state finds few, whatever the number of certificates.
 private let findRevoked = Statement(
     """
-    SELECT serial, revoked_at, is_on_hold FROM certificate
-    WHERE revoked_at > :since AND expires_at > :now ORDER BY revoked_at DESC, serial DESC LIMIT :limit
+    SELECT serial, revoked_at, is_on_hold FROM (
+    SELECT c.serial, c.revoked_at, c.is_on_hold, 2 AS priority FROM certificate c
+    WHERE c.revoked_at > :since AND c.expires_at > :now
+    UNION ALL
+    SELECT c.serial, coalesce((SELECT a.at FROM audit a WHERE a.operation = u.operation), c.created_at), 1, 1
+    FROM user u \(inOrder) device d ON d.user_id = u.id \(inOrder) certificate c ON c.device_id = d.id
+    WHERE u.state IN ('locked', 'frozen', 'disabled') AND c.revoked_at IS NULL AND c.expires_at > :now
+    UNION ALL
+    SELECT c.serial, u.expires_at, 1, 1
+    FROM user u \(inOrder) device d ON d.user_id = u.id \(inOrder) certificate c ON c.device_id = d.id
+    WHERE u.expires_at <= :now AND u.state = 'active' AND c.revoked_at IS NULL AND c.expires_at > :now
+    UNION ALL
+    SELECT serial, stopped_at, 1, 0 FROM (
+    SELECT c.serial, coalesce((SELECT a.at FROM audit a WHERE a.operation = w.operation), c.created_at) AS stopped_at
+    FROM website w \(inOrder) user u ON u.website_id = w.id \(inOrder) device d ON d.user_id = u.id
+    \(inOrder) certificate c ON c.device_id = d.id
+    WHERE w.state = 'disabled' AND \(Guards.mayLogIn) AND c.revoked_at IS NULL AND c.expires_at > :now
+    LIMIT :limit) AS stopped
+    ) AS entry ORDER BY priority DESC, revoked_at DESC, serial DESC LIMIT :limit
     """)
+
+/// A join whose left table is read first.
+private let inOrder = "/*M! STRAIGHT_JOIN */ /*S! CROSS JOIN */"
 
 /// The changes of certificates that follow a change of their phone or its user.
 enum CertificateRows {
