@@ -134,6 +134,17 @@ import World
         try await fixture.finish(try await fixture.login(token), by: phone)
         #expect(
             try fixture.relay.count("SELECT count(*) FROM challenge WHERE policy LIKE '%\"lifetime\":\"201\"%'") == 0)
+        // So is one that names no file.
+        for (number, (key, value)) in [("storage", "mariadb://twoefay@db"), ("listen", "localhost:1")].enumerated() {
+            try TextFile.write(before, to: fixture.relay.settings)
+            try fixture.relay.change { settings in
+                try settings.set(key, to: value)
+                try settings.set("policies.lifetime", to: "201")
+            }
+            fixture.relay.signal(SIGHUP)
+            let refused = try await fixture.relay.logged("event=daemon.reload ", number: number + 2)
+            #expect(refused.contains(key) || refused.contains("mariadb://"), "\(refused)")
+        }
         // A valid one is named.
         try TextFile.write(before, to: fixture.relay.settings)
         try fixture.relay.change { settings in try settings.set("tls.websites_key", to: "elsewhere.key") }

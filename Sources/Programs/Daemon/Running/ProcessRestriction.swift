@@ -36,6 +36,11 @@ extension Settings {
         if hardening == .required, !missing.isEmpty { throw Self.failure(missing) }
     }
 
+    /// Throws if hardening is `required` and this process lacks something.
+    func requireHardening(_ applied: Hardening) throws(Failure) {
+        if hardening == .required, !applied.missing.isEmpty { throw Self.failure(applied.missing) }
+    }
+
     private static func failure(_ missing: [Hardening.Measure: String]) -> Failure {
         let reasons = missing.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key.rawValue): \($0.value)" }
         return Failure(

@@ -117,6 +117,8 @@ extension Daemon {
             return
         }
         _ = try LoadedFiles.load(new, at: SystemTime().now(), waiting: .zero)
+        // This process may not ask the kernel any more if it is restricted, but knows the answer.
+        if let hardening { try new.requireHardening(hardening) } else { try new.requireHardening() }
     }
 
     /// Names the settings that have changed, and take effect only at the next start.

@@ -1,4 +1,5 @@
 import EventLoop
+import Storage
 import YAML
 
 /// The checks of the settings as a whole: missing keys, and keys that do not fit together. Each
@@ -8,6 +9,7 @@ extension SettingsReader {
         for key in SettingsKeys.all where key.required && !seen.contains(key.name) {
             problem(root.place, "\(key.name) is missing, as in \(key.name): \(key.example)")
         }
+        checkAddresses(root)
         checkProxies(root)
         checkPush(root)
         checkMail(root)
@@ -19,6 +21,24 @@ extension SettingsReader {
         checkAttestations(root)
         checkSignedPolicies(root)
         checkGateways(root)
+    }
+
+    /// Checks what only a start uses, so that a reload and `--check` find the fault before it does.
+    private mutating func checkAddresses(_ root: YAMLNode) {
+        if seen.contains("storage") {
+            do throws(StorageURL.Malformed) {
+                _ = try settings.storageURL()
+            } catch {
+                problem(root.place(of: "storage"), error.description)
+            }
+        }
+        for (key, place) in [("listen", settings.listen), ("metrics.listen", settings.metrics?.place)] {
+            guard seen.contains(key), let place, SocketAddress(host: place.host, port: place.port) == nil else {
+                continue
+            }
+            problem(
+                root.place(of: key), "\(key): \(place.host) is not an IP address, such as 0.0.0.0 or [::] for all")
+        }
     }
 
     private mutating func checkAttestations(_ root: YAMLNode) {
