@@ -65,6 +65,23 @@ public enum CertificatePath {
     }
 }
 
+extension CertificatePath {
+    /// Verifies the certificate of a TLS server as its clients do: the authority issued it, through
+    /// the other certificates if need be; all of them are valid, and it is for servers. The
+    /// authority may be subordinate to another one. Returns OpenSSL's reason if it is refused, and
+    /// nil if it is accepted.
+    public static func serverFault(
+        _ presented: [Certificate], authority: Certificate, at now: Timestamp
+    ) -> String? {
+        defer { ERR_clear_error() }
+        do {
+            return try PathVerification(presented, roots: [authority]).serverFault(at: now)
+        } catch {
+            return error.description
+        }
+    }
+}
+
 /// The objects that one call of `X509_verify_cert` needs.
 private struct PathVerification: ~Copyable {
     private static let what = "verifying a path"
@@ -113,6 +130,24 @@ private struct PathVerification: ~Copyable {
             found.append(try Certificate.der(of: OpaquePointer(next)))
         }
         return found
+    }
+
+    func serverFault(at now: Timestamp) throws(CryptoFailure) -> String? {
+        let what = Self.what
+        let store = try Owned(X509_STORE_new(), else: what) { X509_STORE_free($0) }
+        let context = try Owned(X509_STORE_CTX_new(), else: what) { X509_STORE_CTX_free($0) }
+        guard X509_STORE_CTX_init(context.pointer, store.pointer, leaf.pointer, others.pointer) == 1 else {
+            throw CryptoFailure.drained(what)
+        }
+        X509_STORE_CTX_set0_trusted_stack(context.pointer, trusted.pointer)
+        let parameters = X509_STORE_CTX_get0_param(context.pointer)
+        X509_VERIFY_PARAM_set_time(parameters, time_t(now.seconds))
+        X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_PARTIAL_CHAIN))
+        guard X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_SSL_SERVER) == 1 else {
+            throw CryptoFailure.drained(what)
+        }
+        guard X509_verify_cert(context.pointer) != 1 else { return nil }
+        return String(cString: X509_verify_cert_error_string(Int(X509_STORE_CTX_get_error(context.pointer))))
     }
 
     private static func fault(_ error: Int32) -> CertificatePath.Fault {

@@ -11,23 +11,26 @@ public struct CertificateExpiry: Sendable, Equatable {
     /// The whole time for which a revocation list is valid; nil for a certificate. Lists are often
     /// made anew every week or day, and then a notice weeks before their end would always be due.
     public let life: Duration?
+    /// The position of the certificate in its file, from 1; nil if it is the first one.
+    let ordinal: Int?
 
-    init(setting: String, path: String, notAfter: Timestamp, life: Duration? = nil) {
+    init(setting: String, path: String, notAfter: Timestamp, life: Duration? = nil, ordinal: Int? = nil) {
         self.setting = setting
         self.path = path
         self.notAfter = notAfter
         self.life = life
+        self.ordinal = ordinal
     }
 
     /// A warning for people; nil if no notice is due yet.
     public func warning(at now: Timestamp) -> String? {
         guard ExpiryNotices.threshold(of: self, at: now) != nil else { return nil }
-        let end = notAfter.rfc3339
+        let (name, end) = (ordinal.map { "\(path): certificate \($0)" } ?? "\(path):", notAfter.rfc3339)
         switch days(at: now) {
-        case _ where notAfter <= now: return "\(path): expired at \(end)"
-        case 0: return "\(path): expires today, at \(end)"
-        case 1: return "\(path): expires in 1 day, at \(end)"
-        case let days: return "\(path): expires in \(days) days, at \(end)"
+        case _ where notAfter <= now: return "\(name) expired at \(end)"
+        case 0: return "\(name) expires today, at \(end)"
+        case 1: return "\(name) expires in 1 day, at \(end)"
+        case let days: return "\(name) expires in \(days) days, at \(end)"
         }
     }
 
@@ -38,12 +41,16 @@ public struct CertificateExpiry: Sendable, Equatable {
 extension CertificateExpiry {
     /// Returns the end dates of the certificates and lists in all files that can be read. A file
     /// that cannot be read is reported by the code that uses it. If a file holds several
-    /// certificates, the first counts; of several lists, the one that ends first.
+    /// certificates or lists, the one that ends first counts.
     public static func all(_ settings: Settings) -> [CertificateExpiry] {
         let certificates: [CertificateExpiry] = settings.certificates.compactMap { setting, file in
             let path = settings.path(of: file)
-            guard let pem = try? Files.read(path), let first = try? Certificate.all(pem: pem).first else { return nil }
-            return CertificateExpiry(setting: setting, path: path, notAfter: first.notAfter)
+            guard let pem = try? Files.read(path), let all = try? Certificate.all(pem: pem),
+                let first = all.enumerated().min(by: { $0.element.notAfter < $1.element.notAfter })
+            else { return nil }
+            return CertificateExpiry(
+                setting: setting, path: path, notAfter: first.element.notAfter,
+                ordinal: first.offset == 0 ? nil : first.offset + 1)
         }
         return certificates + [lists(settings)].compactMap { $0 }
     }
@@ -70,7 +77,8 @@ extension CertificateExpiry {
 }
 
 extension Settings {
-    /// Every certificate file that a relay reads, with the key of the setting that names it.
+    /// Every certificate file that a relay reads, with the key of the setting that names it. The
+    /// roots of attestations are not among them: their dates do not count.
     var certificates: [(setting: String, file: FileName)] {
         var all = [
             ("tls.certificate", tls.certificate), ("tls.ca", tls.authority), ("tls.websites", tls.websites),
@@ -81,6 +89,14 @@ extension Settings {
         if let file = webPush.authority { all.append(("push.web.ca", file)) }
         if let file = webhooks.certificate { all.append(("webhooks.certificate", file)) }
         if let file = webhooks.authority { all.append(("webhooks.ca", file)) }
+        if let file = mail.authority { all.append(("mail.ca", file)) }
+        for gateway in texts.gateways.all {
+            if let file = gateway.authority { all.append(("sms.gateways.\(gateway.name).ca", file)) }
+        }
+        for directory in directories.all {
+            guard case .ldap(let server) = directory.kind, let file = server.authority else { continue }
+            all.append(("directories.\(directory.name).ca", file))
+        }
         return all
     }
 }

@@ -175,21 +175,23 @@ struct LoadedFilesReader {
         }
     }
 
-    /// Returns the first certificate of a file. Reports a problem if it is not valid now.
+    /// Returns the first certificate of a file. Reports a problem for each that is not valid now: an
+    /// authority or an intermediate that has expired refuses a part of the callers.
     mutating func certificate(_ file: FileName, _ pem: [UInt8]?) -> Certificate? {
         guard let pem else { return nil }
         let path = settings.path(of: file)
         do throws(CryptoFailure) {
-            guard let certificate = try Certificate.all(pem: pem).first else {
-                problems.append("\(path): holds no certificate")
-                return nil
+            let all = try Certificate.all(pem: pem)
+            if all.isEmpty { problems.append("\(path): holds no certificate") }
+            for (index, certificate) in all.enumerated() {
+                let name = index == 0 ? "" : "certificate \(index + 1) "
+                if now > certificate.notAfter {
+                    problems.append("\(path): \(name)expired at \(certificate.notAfter.rfc3339)")
+                } else if now < certificate.notBefore {
+                    problems.append("\(path): \(name)is not valid before \(certificate.notBefore.rfc3339)")
+                }
             }
-            if now > certificate.notAfter {
-                problems.append("\(path): expired at \(certificate.notAfter.rfc3339)")
-            } else if now < certificate.notBefore {
-                problems.append("\(path): is not valid before \(certificate.notBefore.rfc3339)")
-            }
-            return certificate
+            return all.first
         } catch {
             problems.append("\(path): \(error.description)")
             return nil
@@ -226,11 +228,10 @@ struct LoadedFilesReader {
                 problems.append("\(settings.path(of: file)): \(error.description)")
             }
         case .certificate(let file, let keyFile):
-            let pem = bytes(file)
-            _ = certificate(file, pem)
-            if let pem, let key = secret(keyFile) { credential = .certificate(pem, key: key) }
+            if let (pem, key) = clientCertificate(file, keyFile) { credential = .certificate(pem, key: key) }
         }
         let authority = settings.push.authority.flatMap { bytes($0) }
+        if let file = settings.push.authority { _ = certificate(file, authority) }
         guard let credential else { return nil }
         return LoadedFiles.Push(
             endpoint: settings.push.endpoint, topic: topic, credential: credential, authority: authority)

@@ -20,13 +20,22 @@ extension LoadedFilesReader {
                 + "\(names). Every caller would refuse it; issue one with that name, or correct 'origin'")
     }
 
-    /// Checks that the chain contains the pinned authority. Phones know only the thumbprint of its
-    /// key, so the handshake must show them its certificate.
+    /// Checks that the chain contains the pinned authority, and that callers accept the chain. Phones
+    /// know only the thumbprint of the authority's key, so the handshake must show them its
+    /// certificate. Websites have the certificate itself.
     mutating func checkChain(_ chain: [UInt8]?, endsWith authority: Certificate?) {
-        guard let chain, let authority, let shown = try? Certificate.all(pem: chain) else { return }
-        guard !shown.contains(where: { $0.spkiThumbprint == authority.spkiThumbprint }) else { return }
+        guard let chain, let authority, let shown = try? Certificate.all(pem: chain), !shown.isEmpty else { return }
         let (file, path) = (settings.path(of: settings.tls.certificate), settings.path(of: settings.tls.authority))
-        problems.append("\(file): does not end with the certificate in \(path), whose key phones pin; append it")
+        let copies = shown.filter { $0.spkiThumbprint == authority.spkiThumbprint }
+        guard !copies.isEmpty else {
+            problems.append("\(file): does not end with the certificate in \(path), whose key phones pin; append it")
+            return
+        }
+        let faults = ([authority] + copies).compactMap { CertificatePath.serverFault(shown, authority: $0, at: now) }
+        guard let fault = faults.first else { return }
+        problems.append(
+            "\(file): callers that trust \(path) would refuse it: \(fault). The first certificate must be for TLS "
+                + "servers, and issued by that authority, or by the certificates that follow it")
     }
 
     /// Checks that no authority issues certificates of websites and of phones. Otherwise a phone
@@ -68,6 +77,24 @@ extension LoadedFilesReader {
                     "\(path): \(name)is not signed by an authority in "
                         + "\(settings.path(of: settings.tls.websites)) or \(settings.path(of: settings.tls.phones))")
             }
+        }
+        if let websites { checkNamesakes(lists, path, settings.tls.websites, websites) }
+        if let phones { checkNamesakes(lists, path, settings.tls.phones, [phones]) }
+    }
+
+    /// Checks the authorities whose name is that of a list. OpenSSL looks for the list of an issuer
+    /// by name, and then refuses all its certificates if another authority of that name signed it.
+    private mutating func checkNamesakes(
+        _ lists: [CertificateRevocationList], _ path: String, _ file: FileName, _ authorities: [Certificate]
+    ) {
+        for (index, authority) in authorities.enumerated() {
+            guard lists.contains(where: { $0.issuer == authority.subject }),
+                !lists.contains(where: { $0.isSigned(by: authority) })
+            else { continue }
+            problems.append(
+                "\(path): holds a list of another authority with the name of certificate \(index + 1) in "
+                    + "\(settings.path(of: file)), and none of that one itself, so all its certificates are refused. "
+                    + "Add its list; an empty one is enough")
         }
     }
 

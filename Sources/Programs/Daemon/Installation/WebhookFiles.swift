@@ -26,7 +26,15 @@ extension LoadedFilesReader {
     /// Returns the client certificate for websites that require one. It may have any key that TLS
     /// supports, because it may come from a website's own authority.
     private mutating func shownToWebsites() -> WebClientOptions.ClientCertificate? {
-        guard let file = settings.webhooks.certificate, let keyFile = settings.webhooks.key else { return nil }
+        guard let file = settings.webhooks.certificate, let keyFile = settings.webhooks.key,
+            let (chain, key) = clientCertificate(file, keyFile)
+        else { return nil }
+        return WebClientOptions.ClientCertificate(chain: chain, key: key)
+    }
+
+    /// Returns a client certificate and its key, in PEM. Reports a problem if TLS cannot use them
+    /// together, because that would be noticed only when a connection is made.
+    mutating func clientCertificate(_ file: FileName, _ keyFile: FileName) -> ([UInt8], Secret)? {
         let chain = bytes(file)
         let isCertificate = certificate(file, chain) != nil
         let key = secret(keyFile)
@@ -38,6 +46,6 @@ extension LoadedFilesReader {
                 "\(settings.path(of: keyFile)): cannot be used with \(settings.path(of: file)): \(error.description)")
             return nil
         }
-        return WebClientOptions.ClientCertificate(chain: chain, key: key)
+        return (chain, key)
     }
 }

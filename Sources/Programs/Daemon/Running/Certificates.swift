@@ -19,15 +19,17 @@ final class Certificates: Sendable {
         state = Mutex(State(known: known))
         self.time = time
         self.log = log
-        registry.gauges(
+        // A reload may name other files.
+        registry.growingGauges(
             "twoefay_certificate_expires_timestamp_seconds",
             "Expiry time of each certificate and revocation list, in seconds since 1970, by the setting that names it.",
-            by: "certificate", known.map(\.setting)
-        ) { [weak self] setting in self?.end(of: setting)?.seconds }
+            by: "certificate"
+        ) { [weak self] in self?.ends ?? [:] }
     }
 
-    private func end(of setting: String) -> Timestamp? {
-        state.withLock { $0.known.first { $0.setting == setting }?.notAfter }
+    private var ends: [String: Int64] {
+        let known = state.withLock { $0.known }
+        return Dictionary(known.map { ($0.setting, $0.notAfter.seconds) }, uniquingKeysWith: min)
     }
 
     /// The certificates and lists that have ended; nil if all of them are valid.
