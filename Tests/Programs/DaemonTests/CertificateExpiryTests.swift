@@ -10,6 +10,7 @@ import World
 @Suite struct CertificateExpiryTests {
     private let time = TestTime()
     private let sink = MemorySink()
+    private let day = Duration.seconds(86_400)
     private var log: Log { Log(time: time, sink: sink) }
 
     private func certificate(_ setting: String, lasts days: Int64, and seconds: Int64 = 0) -> CertificateExpiry {
@@ -45,38 +46,59 @@ import World
     @Test func onlyTheLatestPassedThresholdIsLogged() {
         var notices = ExpiryNotices()
         let certificate = certificate("tls.ca", lasts: 3, and: 7200)
-        #expect(notices.due([certificate], at: time.now()).map(\.threshold) == [7])
+        #expect(notices.due([certificate], at: time.now()).map(\.threshold) == [day * 7])
         #expect(notices.due([certificate], at: time.now()).isEmpty)
         // After a restart the threshold is reported again.
         var another = ExpiryNotices()
-        #expect(another.due([certificate], at: time.now()).map(\.threshold) == [7])
+        #expect(another.due([certificate], at: time.now()).map(\.threshold) == [day * 7])
         #expect(certificate.days(at: time.now()) == 3)
     }
 
     @Test func thresholdIsExactToTheSecond() {
-        for (seconds, threshold) in [(1, nil), (0, 30), (-1, 30)] as [(Int64, Int64?)] {
+        for (seconds, threshold) in [(1, nil), (0, day * 30), (-1, day * 30)] as [(Int64, Duration?)] {
             var notices = ExpiryNotices()
             let due = notices.due([certificate("tls.ca", lasts: 30, and: seconds)], at: time.now())
             #expect(due.first?.threshold == threshold)
         }
     }
 
+    /// The threshold of the notice about a list that is due; nil if none is.
+    private func due(_ left: Duration, of life: Duration) -> Duration? {
+        let list = CertificateExpiry(
+            setting: "tls.revoked", path: "/etc/revoked.pem", notAfter: time.now() + left, life: life)
+        var notices = ExpiryNotices()
+        return notices.due([list], at: time.now()).first?.threshold
+    }
+
     /// A revocation list that is made anew every week would otherwise be about to end always.
     @Test func listIsReportedInTheSecondHalfOfItsLife() {
-        func due(_ left: Duration, of life: Duration) -> Int64? {
-            let list = CertificateExpiry(
-                setting: "tls.revoked", path: "/etc/revoked.pem", notAfter: time.now() + left, life: life)
-            var notices = ExpiryNotices()
-            return notices.due([list], at: time.now()).first?.threshold
-        }
-        let day = Duration.seconds(86_400)
-        #expect(due(day * 30, of: day * 60) == 30)
+        #expect(due(day * 30, of: day * 60) == day * 30)
         #expect(due(day * 30, of: day * 59) == nil)
-        #expect(due(day * 14, of: day * 59) == 14)
+        #expect(due(day * 14, of: day * 59) == day * 14)
         #expect(due(day * 2, of: day * 7) == nil)
-        #expect(due(day, of: day * 7) == 1)
-        #expect(due(.seconds(60), of: day) == nil)
-        #expect(due(.zero, of: day) == 0)
+        #expect(due(day, of: day * 7) == day)
+        #expect(due(day, of: day * 2) == day)
+        #expect(due(.zero, of: day * 7) == .zero)
+    }
+
+    /// Otherwise the first notice would come when all websites are locked out.
+    @Test func shortListIsReportedWithAQuarterOfItsLifeLeft() {
+        let hour = Duration.seconds(3600)
+        for (life, quarter) in [(hour * 24, hour * 6), (hour * 47, hour * 47 / 4), (hour, .seconds(900))] {
+            #expect(due(quarter + .seconds(1), of: life) == nil)
+            #expect(due(quarter, of: life) == quarter)
+            #expect(due(.seconds(1), of: life) == quarter)
+            #expect(due(.zero, of: life) == .zero)
+        }
+    }
+
+    @Test func filesThatAReloadNamesHaveAMetric() {
+        let registry = Registry()
+        let certificates = Certificates([certificate("tls.ca", lasts: 50)], time: time, log: log, registry)
+        let series = "twoefay_certificate_expires_timestamp_seconds{certificate=\"webhooks.ca\"}"
+        #expect(registry.number(series) == nil)
+        certificates.replace([certificate("tls.ca", lasts: 50), certificate("webhooks.ca", lasts: 60)])
+        #expect(registry.number(series) == Double(time.now().seconds + 60 * 86_400))
     }
 
     /// An expired list refuses every certificate of its issuer, so the relay must say so.

@@ -2,36 +2,41 @@ import World
 
 /// The notices about certificates and revocation lists that end soon: one each when 30, 14, 7 and 1
 /// days are left, and one at the end. For a list, notices in the first half of its life are left
-/// out. A renewed one starts again.
+/// out. A list whose life is shorter than two days has one when a quarter of its life is left. A
+/// renewed one starts again.
 ///
 /// Tested in `CertificateExpiryTests.swift`.
 struct ExpiryNotices {
-    /// The remaining days at which a notice is due.
-    static let thresholds: [Int64] = [30, 14, 7, 1, 0]
+    /// The remaining time at which a notice is due.
+    static let thresholds = [30, 14, 7, 1].map { Duration.seconds($0 * 86_400) }
 
     struct Notice: Equatable {
         let certificate: CertificateExpiry
-        let threshold: Int64
+        let threshold: Duration
 
         /// Whether at most a week is left.
-        var isUrgent: Bool { threshold <= 7 }
+        var isUrgent: Bool { threshold <= .seconds(7 * 86_400) }
     }
 
     private struct LastNotice {
         let notAfter: Timestamp
-        let threshold: Int64
+        let threshold: Duration
     }
 
     private var notices: [String: LastNotice] = [:]
 
     /// Returns the lowest threshold that has been reached; nil while more time is left than the
     /// highest.
-    static func threshold(of certificate: CertificateExpiry, at now: Timestamp) -> Int64? {
+    static func threshold(of certificate: CertificateExpiry, at now: Timestamp) -> Duration? {
         let left = certificate.notAfter - now
-        return thresholds.last { days in
-            let limit = Duration.seconds(days * 86_400)
-            return left <= limit && certificate.life.map { limit * 2 <= $0 } != false
-        }
+        return thresholds(of: certificate).last { left <= $0 }
+    }
+
+    /// The thresholds of a certificate or list, the highest first.
+    private static func thresholds(of certificate: CertificateExpiry) -> [Duration] {
+        guard let life = certificate.life else { return thresholds + [.zero] }
+        let late = thresholds.filter { $0 * 2 <= life }
+        return (late.isEmpty ? [life / 4] : late) + [.zero]
     }
 
     /// Returns the notices that are due now, and records them so that each is returned once.
