@@ -56,6 +56,22 @@ static inline int clinux_wait_until(sem_t *semaphore, clockid_t clock, const str
     return sem_clockwait(semaphore, clock, end);
 }
 
+/// Locks one byte of an open file for writing, at once or not at all. The lock belongs to the open
+/// file, not to the process.
+static inline int clinux_lock_byte(int fd, off_t byte) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+    return fcntl(fd, F_OFD_SETLK, &lock);
+}
+
+/// Makes a descriptor non-blocking, and closes it in programs that this one starts.
+static inline int clinux_add_flags(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0) return -1;
+    return fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+static inline int clinux_duplicate(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
+
 /// Returns `environ`, which Swift treats as a mutable global.
 static inline char **clinux_environment(void) {
     return environ;

@@ -29,6 +29,27 @@ import Testing
         #expect(!relay.log.contains("event=relay.dead"))
     }
 
+    /// Another name of the file leads to the same lock, and so does a file without its neighbours.
+    @Test(arguments: ["symbolic link", "hard link", "deleted lock file"])
+    func lockHoldsForEveryNameOfTheFile(way: String) async throws {
+        let relay = try await RunningRelay.start()
+        let (store, other) = (relay.file("twoefay.db"), relay.file("other.db"))
+        switch way {
+        case "symbolic link": #expect(symlink(store, other) == 0)
+        case "hard link": #expect(link(store, other) == 0)
+        default: #expect(unlink("\(store).lock") == 0)
+        }
+        let settings = try beside(relay)
+        if way != "deleted lock file" {
+            var text = try TextFile.read(settings)
+            try text.set("storage", to: "sqlite:other.db")
+            try TextFile.write(text, to: settings)
+        }
+        let second = try await BuiltProgram.twoefayd("--config", settings)
+        #expect(second.status == 4 && second.errors.contains("is in use by another relay"), "\(second.errors)")
+        #expect(try relay.count("SELECT count(*) FROM relay") == 1)
+    }
+
     @Test func lockEndsWithItsProcess() async throws {
         let relay = try await RunningRelay.start()
         await relay.kill()
