@@ -19,7 +19,7 @@ enum Tool {
         showPIN, setPIN, changePIN, resetPIN, unlockPIN, phoneCode, certifyPhone, signDocument,
         phoneNotices, listRecoveries, stopRecovery, unbindPhone, revokePhone, importTokens, listDirectories,
         testDirectory, syncDirectory, testMail, testSMS,
-        showTemplates, listOutbox, replayOutbox, dropOutbox, migrate,
+        showTemplates, listOutbox, replayOutbox, dropOutbox, migrate, backup,
         rekey, listKeys, rollKey, verifyRows, adoptRow, verifyAudit,
         status,
     ]

@@ -185,7 +185,10 @@ public final class RunningRelay: Sendable {
     }
 
     /// Runs a query that returns one number.
-    public func count(_ sql: String) throws -> Int64 {
+    public func count(_ sql: String) throws -> Int64 { try Self.count(sql, at: storage) }
+
+    /// Runs such a query in another store.
+    public static func count(_ sql: String, at storage: StorageURL) throws -> Int64 {
         let store = try Store.open(storage, time: SystemTime(), log: Log(minimum: .error), options: .patient)
         defer { store.close() }
         return try store.runBlocking(Script("test", reads: [.value(of: sql)])).row(0).integer("value")

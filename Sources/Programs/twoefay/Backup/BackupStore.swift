@@ -1,0 +1,109 @@
+import Daemon
+import Glibc
+import JSON
+import Storage
+import World
+
+extension Tool {
+    static let backup = Subcommand(
+        command: Command(
+            "backup", "Writes a verified copy of the store to a new file, while relays run.",
+            operands: [.init("FILE", "The new file. It must not exist.")],
+            options: [
+                .init(
+                    "storage", .one("URL"), "The same store by another account or host (default: as in the settings).")
+            ],
+            notes: """
+                SQLite: the copy is a database. MariaDB: it is SQL, made by mariadb-dump, which must be installed.
+                It has no keys and no settings: docs/operators/backup.md says what else to keep, and how to put it back.
+                  twoefay backup /var/backups/twoefay-$(date +%F).db
+                """)
+    ) { invocation throws(Failure) in
+        var settings = try Settings.load(invocation)
+        do throws(SettingsFault) {
+            if let text = invocation.value("storage") { settings.storage = try StorageText(settingsText: text) }
+        } catch {
+            throw Failure(.usage, "--storage: \(error.message)", next: "Nothing was written.")
+        }
+        let url = try settings.store()
+        // A store that is not one of this program, or has another version, is reported here.
+        let store = try settings.openStore()
+        let version = store.schemaVersion
+        store.close()
+        let began = SystemTime().now()
+        let file = try BackupFile(invocation.operand(0))
+        let copied: StoreCopy
+        switch url {
+        case .memory:
+            throw Failure(.usage, "a store in memory has no backup", next: "Nothing was written.")
+        case .sqlite(let path): copied = try file.fill { file throws(Failure) in try StoreCopy(of: path, in: file) }
+        case .mariadb(let server):
+            copied = try file.fill { file throws(Failure) in try MariaDBDump(server).copy(to: file) }
+        }
+        return report(file, url, copied, version: version, began: began)
+    }
+
+    private static func report(
+        _ file: BackupFile, _ url: StorageURL, _ copied: StoreCopy, version: Int64, began: Timestamp
+    ) -> Report {
+        let rows = copied.counts.values.reduce(0, +)
+        let milliseconds = (SystemTime().now() - began).wholeMilliseconds
+        return Report(
+            """
+            \(file.path) is a copy of \(url), as it was at \(began.rfc3339) or a moment later: \(rows) rows in \
+            \(copied.counts.count) tables, \(copied.bytes) bytes. The copy was verified.
+            It is of no use without the keys and settings. Keep those elsewhere; see docs/operators/backup.md.
+            """,
+            json: .object([
+                "file": .string(file.path), "storage": .string("\(url)"), "format": .string(copied.format.rawValue),
+                "schema_version": .integer(version), "began_at": .string(began.rfc3339),
+                "milliseconds": .integer(milliseconds), "bytes": .integer(copied.bytes), "rows": .integer(rows),
+                "tables": .object(
+                    copied.counts.sorted { $0.key < $1.key }.reduce(into: JSONObject()) {
+                        $0.set($1.key, .integer($1.value))
+                    }),
+            ]))
+    }
+}
+
+/// A verified copy of a store.
+struct StoreCopy {
+    enum Format: String { case sqlite, sql }
+
+    let format: Format
+    let bytes: Int64
+    /// The number of rows of each table.
+    let counts: [String: Int64]
+
+    init(format: Format, bytes: Int64, counts: [String: Int64]) {
+        self.format = format
+        self.bytes = bytes
+        self.counts = counts
+    }
+
+    /// Copies a SQLite store into an empty file.
+    init(of path: String, in file: String) throws(Failure) {
+        var progress = BackupProgress()
+        do throws(SQLiteBackup.Fault) {
+            counts = try SQLiteBackup.copy(path, to: file) { done, all in progress.show(done, of: all) }
+        } catch {
+            throw Failure(
+                .failed, error.reason, next: "The store was not changed, and the incomplete copy is deleted.")
+        }
+        format = .sqlite
+        bytes = BackupFile.size(file)
+    }
+}
+
+/// Shows the progress at a terminal, in steps of ten percent.
+struct BackupProgress {
+    private let isTerminal = isatty(STDERR_FILENO) == 1
+    private var shown = 0
+
+    mutating func show(_ done: Int, of all: Int) {
+        let percent = all == 0 ? 100 : done * 100 / all
+        guard isTerminal, percent >= shown + 10 else { return }
+        shown = percent / 10 * 10
+        Program.printProgress("\(shown) % copied")
+    }
+}
