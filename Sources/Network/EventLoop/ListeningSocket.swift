@@ -29,6 +29,30 @@ public struct ListeningSocket: Sendable {
         return all
     }
 
+    /// Takes over a listening TCP socket that another program has opened. It may share the socket
+    /// with that program, so clients wait in the queue even while this program does not run.
+    public init(adopting fd: Int32) throws(SystemFailure) {
+        self.fd = fd
+        address = try Socket.adoptListening(fd)
+    }
+
+    /// Returns this socket for each loop. All of them accept from one queue.
+    public func shared(by count: Int) throws(SystemFailure) -> [ListeningSocket] {
+        var all = [self]
+        do throws(SystemFailure) {
+            while all.count < count { all.append(ListeningSocket(fd: try Socket.duplicate(fd), address: address)) }
+        } catch {
+            for socket in all.dropFirst() { socket.close() }
+            throw error
+        }
+        return all
+    }
+
+    private init(fd: Int32, address: SocketAddress) {
+        self.fd = fd
+        self.address = address
+    }
+
     /// Closes a socket that no `Listener` has taken over. Waiting clients are refused.
     public func close() { Glibc.close(fd) }
 }

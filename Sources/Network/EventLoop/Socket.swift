@@ -15,6 +15,28 @@ public enum Socket {
         return fd
     }
 
+    /// Prepares a listening TCP socket that another program has opened, and returns its address.
+    static func adoptListening(_ fd: Int32) throws(SystemFailure) -> SocketAddress {
+        guard option(fd, SO_TYPE) == Int32(SOCK_STREAM.rawValue), option(fd, SO_ACCEPTCONN) == 1,
+            [AF_INET, AF_INET6].contains(option(fd, SO_DOMAIN)), let address = localAddress(fd)
+        else { throw SystemFailure("a listening TCP socket", ENOTSOCK) }
+        let flags = clinux_add_flags(fd)
+        guard flags == 0 else { throw SystemFailure("fcntl") }
+        return address
+    }
+
+    static func duplicate(_ fd: Int32) throws(SystemFailure) -> Int32 {
+        let copy = clinux_duplicate(fd)
+        guard copy >= 0 else { throw SystemFailure("fcntl") }
+        return copy
+    }
+
+    private static func option(_ fd: Int32, _ name: Int32) -> Int32? {
+        var value: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        return getsockopt(fd, SOL_SOCKET, name, &value, &length) == 0 ? value : nil
+    }
+
     /// Throws if another program listens on the address. Listeners that share a port do not notice
     /// each other, not even those of another process. Without this check another process could get
     /// a part of our connections, or we of its connections.

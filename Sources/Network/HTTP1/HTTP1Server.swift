@@ -32,19 +32,31 @@ public final class HTTP1Server {
 
     /// Binds the port. Refuses an address that is not loopback, because pages do not authenticate
     /// callers.
-    public init(
+    public convenience init(
         loop: EventLoop, address: SocketAddress, pages: any Pages, limits: PageLimits = PageLimits(), log: Log
     ) throws(SystemFailure) {
+        try Self.requireLoopback(address)
+        // Listeners that share a port do not notice each other.
+        if address.port != 0 { try Socket.requireFree(address) }
+        try self.init(loop: loop, socket: try ListeningSocket(address), pages: pages, limits: limits, log: log)
+    }
+
+    private static func requireLoopback(_ address: SocketAddress) throws(SystemFailure) {
         guard address.isLoopback else {
             throw SystemFailure("listen on \(address), which is not a loopback address", EACCES)
         }
-        // Listeners that share a port do not notice each other.
-        if address.port != 0 { try Socket.requireFree(address) }
+    }
+
+    /// Takes over a socket, which must be of a loopback address, too.
+    public init(
+        loop: EventLoop, socket: ListeningSocket, pages: any Pages, limits: PageLimits = PageLimits(), log: Log
+    ) throws(SystemFailure) {
+        try Self.requireLoopback(socket.address)
         self.loop = loop
         self.pages = pages
         self.limits = limits
         self.log = log
-        let listener = try Listener(loop: loop, address: address)
+        let listener = Listener(loop: loop, socket: socket)
         self.listener = listener
         self.address = listener.address
         names = LocalNames(listener.address)

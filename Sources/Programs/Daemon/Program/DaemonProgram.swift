@@ -29,13 +29,14 @@ public enum DaemonProgram {
             let (settings, files) = try Settings.loadWithFiles(invocation, at: now)
             let exposed = invocation.value("config").flatMap { settings.passwordWarning($0) }
             if invocation.has("check") { return try check(settings, files, [exposed].compactMap { $0 }, at: now) }
+            let inherited = try InheritedSockets.take()
             // This log writes at once, because a log with its own thread must not start before the
             // process is restricted.
             let log = Log(format: settings.log.format, minimum: settings.log.level)
             memory.report(to: log)
             if let exposed { log.warning("settings.exposed", [.reason: exposed]) }
             let hardening = try settings.restrictProcess(log: log)
-            try Daemon.run(settings, files, hardening: hardening) { () throws(Failure) in
+            try Daemon.run(settings, files, inherited, hardening: hardening) { () throws(Failure) in
                 try Settings.load(invocation)
             }
             return Report("", json: .object([:]))

@@ -62,14 +62,15 @@ public final class Daemon: Sendable {
     ///
     /// - Parameters:
     ///   - files: the files, if they were read before; nil reads them here.
+    ///   - inherited: the sockets that systemd has opened.
     ///   - reread: reads the settings again for a reload; nil keeps the settings of the start.
     public static func start(
-        _ settings: Settings, _ files: LoadedFiles? = nil, hardening: Hardening? = nil, log: Log,
-        reread: (@Sendable () throws(Failure) -> Settings)? = nil
+        _ settings: Settings, _ files: LoadedFiles? = nil, _ inherited: InheritedSockets = .none,
+        hardening: Hardening? = nil, log: Log, reread: (@Sendable () throws(Failure) -> Settings)? = nil
     ) async throws(Failure) -> Daemon {
         let files = if let files { files } else { try LoadedFiles.load(settings, at: SystemTime().now()) }
         // The address comes first: a relay that cannot listen must not touch the store.
-        let sockets = try listen(settings)
+        let sockets = try listen(settings, inherited.relay)
         let parts: Components
         do throws(Failure) {
             parts = try Components(settings, files, hardening, log: log)
@@ -79,7 +80,7 @@ public final class Daemon: Sendable {
         }
         do {
             return try await Daemon(
-                settings, files.tls, files.authority.spkiThumbprint, sockets, parts, log: log,
+                settings, files.tls, files.authority.spkiThumbprint, sockets, inherited, parts, log: log,
                 reread: reread ?? { () throws(Failure) in settings })
         } catch {
             parts.close()
@@ -89,7 +90,8 @@ public final class Daemon: Sendable {
 
     private init(
         _ settings: Settings, _ tls: TLSServerContext, _ pin: [UInt8], _ sockets: [ListeningSocket],
-        _ components: Components, log: Log, reread: @escaping @Sendable () throws(Failure) -> Settings
+        _ inherited: InheritedSockets, _ components: Components, log: Log,
+        reread: @escaping @Sendable () throws(Failure) -> Settings
     ) async throws(Failure) {
         self.settings = settings
         self.pin = pin
@@ -114,8 +116,10 @@ public final class Daemon: Sendable {
         hardening = components.hardening
         operationsKey = components.operationsKey
         let relay = components.relay
+        let address = inherited.relay?.address.description ?? "\(settings.listen.host):\(sockets[0].address.port)"
         page = try await MetricsPage.start(
-            settings, components.registry, components.dependencies, on: components.group.loops[0], log: log)
+            settings, inherited.metrics, components.registry, components.dependencies,
+            on: components.group.loops[0], log: log)
         // The first heartbeat precedes the first request. Other relays take over the work of a
         // relay that has no heartbeat. The keys are read before nonces are needed.
         await components.group.loops[0].perform {
@@ -134,13 +138,23 @@ public final class Daemon: Sendable {
         log.notice(
             "daemon.started",
             [
-                .address: "\(settings.listen.host):\(port)", .count: group.loops.count, .relay: relay.id.text,
+                .address: address, .count: group.loops.count, .relay: relay.id.text,
                 .host: HostName.current, .version: Program.version,
             ])
     }
 
-    /// Opens the sockets for all loops. Clients that connect wait until the servers start.
-    private static func listen(_ settings: Settings) throws(Failure) -> [ListeningSocket] {
+    /// Opens the sockets for all loops, or takes that of systemd. Clients that connect wait until
+    /// the servers start.
+    private static func listen(
+        _ settings: Settings, _ inherited: ListeningSocket?
+    ) throws(Failure) -> [ListeningSocket] {
+        if let inherited {
+            do throws(SystemFailure) {
+                return try inherited.shared(by: settings.loopCount)
+            } catch {
+                throw Failure(.unavailable, "cannot serve: \(error)", next: "Raise the limit of open files.")
+            }
+        }
         guard let address = SocketAddress(host: settings.listen.host, port: settings.listen.port) else {
             throw Failure(
                 .failed, "listen: \(settings.listen.host) is not an address of this machine",
@@ -241,12 +255,12 @@ public final class Daemon: Sendable {
 
     /// Runs the whole life of the process on the calling thread.
     public static func run(
-        _ settings: Settings, _ files: LoadedFiles, hardening: Hardening?,
+        _ settings: Settings, _ files: LoadedFiles, _ inherited: InheritedSockets, hardening: Hardening?,
         reread: @escaping @Sendable () throws(Failure) -> Settings
     ) throws(Failure) {
         try MainThread.run(settings.log) { _, signals, written async throws(Failure) in
             let daemon = try await Daemon.start(
-                settings, files, hardening: hardening, log: written.log, reread: reread)
+                settings, files, inherited, hardening: hardening, log: written.log, reread: reread)
             await daemon.runUntilStopped(signals) { written.close() }
         }
     }

@@ -22,18 +22,27 @@ struct MetricsPage: Pages {
     }
 
     /// Starts the page if the settings name an address for it; returns nil otherwise.
+    ///
+    /// - Parameter socket: the socket of the page that systemd has opened.
     static func start(
-        _ settings: Settings, _ registry: Registry, _ dependencies: DependencyMetrics, on loop: EventLoop, log: Log
+        _ settings: Settings, _ socket: ListeningSocket?, _ registry: Registry, _ dependencies: DependencyMetrics,
+        on loop: EventLoop, log: Log
     ) async throws(Failure) -> LoopBound<HTTP1Server>? {
-        guard let wanted = settings.metrics?.place else { return nil }
+        guard let wanted = settings.metrics?.place else {
+            socket?.close()
+            return nil
+        }
         let outcome = await loop.perform { () async -> Result<LoopBound<HTTP1Server>, Failure> in
             do throws(SystemFailure) {
-                guard let address = SocketAddress(host: wanted.host, port: wanted.port) else {
+                let page = MetricsPage(registry: registry, dependencies: dependencies)
+                let server: HTTP1Server
+                if let socket {
+                    server = try HTTP1Server(loop: loop, socket: socket, pages: page, log: log)
+                } else if let address = SocketAddress(host: wanted.host, port: wanted.port) {
+                    server = try HTTP1Server(loop: loop, address: address, pages: page, log: log)
+                } else {
                     throw SystemFailure("\(wanted.host)", EADDRNOTAVAIL)
                 }
-                let server = try HTTP1Server(
-                    loop: loop, address: address, pages: MetricsPage(registry: registry, dependencies: dependencies),
-                    log: log)
                 try server.start()
                 log.notice("metrics.started", [.address: server.address.description])
                 return .success(LoopBound(server, on: loop))
