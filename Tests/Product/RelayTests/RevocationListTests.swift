@@ -163,6 +163,45 @@ import World
         #expect(try rig.count(count) == 9)
     }
 
+    /// Without the lock of the user's row, requests at the same time would count each other late.
+    @Test(arguments: StoreKind.all) func renewalsAtTheSameTimeAreCounted(kind: StoreKind) async throws {
+        let fixture = try await Fixture.set(kind)
+        let (rig, phone) = (fixture.rig, fixture.lost.credential)
+        let renewed = try await rig.on { relay in
+            await withTaskGroup(of: Bool.self) { group in
+                for _ in 0..<20 {
+                    group.addTask {
+                        (try? await relay.change(pushToken: nil, name: nil, renews: true, by: phone)) != nil
+                    }
+                }
+                return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+            }
+        }
+        #expect(renewed == 6)
+        let count = "SELECT count(*) FROM certificate c JOIN device d ON d.id = c.device_id WHERE d.push_token = 'lost'"
+        #expect(try rig.count(count) == 8)
+    }
+
+    /// A phone that was bound without an answer could sign nothing, and could not be bound again.
+    @Test(arguments: StoreKind.all) func enrolmentWithoutRoomUsesNoCode(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.shop("shop", ["number": "0", "further-factors": "website"])
+        let person = try await Person.registered("ada", at: shop, rig)
+        let phone = try TestPhone(pushToken: "same")
+        var code = person.code
+        for _ in 0..<8 {
+            #expect(await person.bind(phone, code).bound != nil)
+            code = try await person.furtherCode()
+        }
+        let unused = "SELECT count(*) FROM activation WHERE used_at IS NULL"
+        let before = try rig.count(unused)
+        guard case .failure(.limited) = await person.bind(phone, code) else {
+            Issue.record("the ninth enrolment is not refused")
+            return
+        }
+        #expect(try rig.count(unused) == before)
+    }
+
     @Test func recordedCertificateIsRecordedOnce() async throws {
         let fixture = try await Fixture.set(.file)
         let (rig, phone) = (fixture.rig, fixture.lost.credential)

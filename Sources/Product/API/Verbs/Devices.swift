@@ -30,7 +30,7 @@ enum Devices {
                 oneOf: ["dev_token", "name", "certificate"],
                 answers: [
                     (200, "device, certificate?: the new certificate, valid for at most 90 days"),
-                    (429, "the phone has eight certificates that have not expired, and got one in the last six hours"),
+                    (429, "the phone has eight certificates that have not expired, and got one in the last week"),
                 ])),
         Route(
             "DELETE", "/device", "Unbinds the calling phone",

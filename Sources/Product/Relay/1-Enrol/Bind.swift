@@ -156,6 +156,8 @@ extension Relay {
                 // Checked only after the activation code, because this refusal reveals something
                 // about our network.
                 try requireUsable(device.pushToken, of: device.platform)
+                // Otherwise the phone would be bound, and get no answer that names it.
+                try await requireRoom(of: device.id, user: device.user)
                 let mustWait = progress.isProved && code.approval == nil && progress.phone?.state != .active
                 try await use(
                     candidate, code, approval: mustWait ? approving(candidate, 0).challenge : nil)
@@ -232,7 +234,8 @@ extension Relay {
         let device = candidate.device.id
         var bound = Bound(
             device: device,
-            certificate: try await certificate(for: candidate.key, of: device, user: candidate.device.user),
+            certificate: try await certificate(
+                for: candidate.key, of: device, user: candidate.device.user, most: NewCertificate.mostEnrolled),
             revocationCode: revocationCode)
         bound.attestation = try await attestation(of: device, at: candidate.website)
         return bound
@@ -245,9 +248,9 @@ extension Relay {
     /// again. The binding stays in the store, and the repeated request finds it. A phone that has
     /// many certificates waits for some hours.
     func certificate(
-        for key: P256PublicKey, of device: DeviceID, user: UserID
+        for key: P256PublicKey, of device: DeviceID, user: UserID, most: Int = NewCertificate.most
     ) async throws(Refusal) -> String {
-        try await requireRoom(of: device)
+        try await requireRoom(of: device, user: user, most: most)
         let pem: String
         do throws(CertificateFailure) {
             pem = try await phones.certificate(for: key, of: device, at: time.now())
@@ -261,7 +264,7 @@ extension Relay {
                 throw .broken
             }
         }
-        try await record(pem, of: device, user: user)
+        try await record(pem, of: device, user: user, most: most)
         return pem
     }
 }

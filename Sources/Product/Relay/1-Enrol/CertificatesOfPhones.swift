@@ -41,34 +41,37 @@ extension Relay {
         }
     }
 
-    /// Records a certificate before its phone gets it. Throws if the phone is not active any more, or has too many.
-    func record(_ pem: String, of device: DeviceID, user: UserID) async throws(Refusal) {
+    /// Records a certificate before its phone gets it. Throws if the phone is not active any more,
+    /// or has too many.
+    func record(_ pem: String, of device: DeviceID, user: UserID, most: Int) async throws(Refusal) {
         guard let certificate = try? Certificate(pem: Array(pem.utf8)) else {
             log.error("device.certificate", [.device: device.text, .error: "the authority made no certificate"])
             throw .broken
         }
         let new = NewCertificate(
-            device: device, user: user, serial: certificate.serial, expiresAt: certificate.notAfter, at: time.now())
+            device: device, user: user, serial: certificate.serial, expiresAt: certificate.notAfter, most: most,
+            at: time.now())
         let isRecorded = try await withStore("certificate") { () async throws(StoreFailure) in
             try await store.record(new, as: operations.new())
         }
         guard isRecorded else {
             // Requests at the same time may have taken the last places.
-            try await requireRoom(of: device)
+            try await requireRoom(of: device, user: user, most: most)
             throw .unauthenticated
         }
     }
 
-    /// Throws if the phone has many certificates, and has got one lately.
-    func requireRoom(of device: DeviceID) async throws(Refusal) {
+    /// Throws if the phone has many certificates, and has got one lately, or if its user has too
+    /// many.
+    func requireRoom(
+        of device: DeviceID, user: UserID, most: Int = NewCertificate.most
+    ) async throws(Refusal) {
         let now = time.now()
         let living = try await withStore("certificate") { () async throws(StoreFailure) in
-            try await store.livingCertificates(of: device, at: now)
+            try await store.livingCertificates(of: device, user: user, at: now)
         }
-        guard living.count >= NewCertificate.most, let newest = living.newest,
-            now - newest < NewCertificate.pause
-        else { return }
+        guard let end = living.end(most: most, at: now) else { return }
         log.notice("device.certificates", [.device: device.text, .count: living.count])
-        throw .limited(retryAfter: newest + NewCertificate.pause - now)
+        throw .limited(retryAfter: end - now)
     }
 }

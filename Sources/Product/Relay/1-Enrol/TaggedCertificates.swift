@@ -49,8 +49,9 @@ public struct TaggedCertificate: Sendable, Equatable {
 
 /// A tagged certificate to be recorded.
 public struct NewTaggedCertificate: Sendable {
-    /// The most certificates of one phone and tag that have not expired. A phone that renews its
-    /// certificate in time has two, and it may have replaced the key.
+    /// The certificates of one phone and tag that have not expired which it may have at any rate. A
+    /// phone that renews its certificate in time has two, and it may have replaced the key. Then it
+    /// gets the next one after `NewCertificate.pause`.
     public static let most = 4
 
     public let certificate: TaggedCertificate

@@ -9,7 +9,7 @@ extension Sample {
     static func runCertificates(on store: Store, _ operation: () -> Domain.Operation) async throws {
         let new = NewCertificate(device: id(23), user: id(23), serial: "ff", expiresAt: later, at: now)
         _ = try await store.record(new, as: operation())
-        _ = try await store.livingCertificates(of: id(23), at: now)
+        _ = try await store.livingCertificates(of: id(23), user: id(23), at: now)
         for state in [DeviceState.suspended, .active] {
             var change = DeviceChange(id(23), of: id(23), by: .website, at: now)
             change.state = state

@@ -5,14 +5,18 @@ import World
 
 extension Store: CertificateStore {
     public func livingCertificates(
-        of device: DeviceID, at now: Timestamp
+        of device: DeviceID, user: UserID, at now: Timestamp
     ) async throws(StoreFailure) -> LivingCertificates {
-        let read = countLiving(device: .id(device), now: .timestamp(now))
+        let reads = [
+            countOfPhone(device: .id(device), now: .timestamp(now)), countOfUser(user: .id(user), now: .timestamp(now)),
+        ]
         return try await run(
-            Query(script: Script("certificates", reads: [read])) { rows throws(StoreFailure) in
-                guard let row = rows[0].first else { return LivingCertificates(count: 0, newest: nil) }
-                return LivingCertificates(
-                    count: Int(try row.integer("living")), newest: try row.optionalTimestamp("newest"))
+            Query(script: Script("certificates", reads: reads)) { rows throws(StoreFailure) in
+                LivingCertificates(
+                    count: Int(try rows.row(0).integer("living")),
+                    newest: try rows.row(0).optionalTimestamp("newest"),
+                    ofUser: Int(try rows.row(1).integer("living")),
+                    firstEnd: try rows.row(1).optionalTimestamp("first_end"))
             })
     }
 
@@ -21,9 +25,11 @@ extension Store: CertificateStore {
         let change = Change(
             "certificate", operation,
             [
+                Locks.hold(user: .id(certificate.user)),
                 markUser(
                     operation: .id(operation), user: .id(certificate.user), device: device, now: now,
-                    most: .integer(Int64(NewCertificate.most)),
+                    most: .integer(Int64(certificate.most)),
+                    mostOfUser: .integer(Int64(NewCertificate.mostOfUser)),
                     lately: .timestamp(certificate.at - NewCertificate.pause)),
                 auditCertificate(
                     operation: .id(operation), now: now, device: device, user: .id(certificate.user)),
@@ -60,7 +66,7 @@ extension Store: CertificateStore {
 
 /// Writes the user's row, so that this change conflicts with those that stop a phone of the user,
 /// also at another node of a cluster. Otherwise the certificate could be recorded after its
-/// revocation. Requests at the same time wait for each other here, and are counted.
+/// revocation. `Locks.hold` precedes it, so requests at the same time are counted one by one.
 private let markUser = Statement(
     """
     UPDATE user SET operation = :operation WHERE id = :user AND EXISTS
@@ -69,12 +75,19 @@ private let markUser = Statement(
     WHERE c.device_id = :device AND c.tag IS NULL AND c.expires_at > :now) < :most
     OR NOT EXISTS (SELECT 1 FROM certificate c
     WHERE c.device_id = :device AND c.tag IS NULL AND c.created_at > :lately))
+    AND \(CertificateRows.userHasRoom)
     """)
 
-private let countLiving = Statement(
+private let countOfPhone = Statement(
     """
     SELECT count(*) AS living, max(created_at) AS newest FROM certificate
     WHERE device_id = :device AND tag IS NULL AND expires_at > :now
+    """)
+
+private let countOfUser = Statement(
+    """
+    SELECT count(*) AS living, min(c.expires_at) AS first_end FROM device d JOIN certificate c ON c.device_id = d.id
+    WHERE d.user_id = :user AND c.expires_at > :now
     """)
 
 private let auditCertificate = Statement(
@@ -119,6 +132,12 @@ private let inOrder = "/*M! STRAIGHT_JOIN */ /*S! CROSS JOIN */"
 
 /// The changes of certificates that follow a change of their phone or its user.
 enum CertificateRows {
+    /// The user has fewer certificates that have not expired, of all phones, than `:mostOfUser`.
+    static let userHasRoom = """
+        (SELECT count(*) FROM device p JOIN certificate c ON c.device_id = p.id
+        WHERE p.user_id = :user AND c.expires_at > :now) < :mostOfUser
+        """
+
     /// Records a certificate, after the audit row of its phone.
     ///
     /// - Parameter tagged: the tag and the thumbprint of the key; nil for the key that authenticates

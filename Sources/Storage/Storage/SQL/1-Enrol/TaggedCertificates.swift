@@ -22,7 +22,9 @@ extension Store: TaggedCertificateStore {
                 markUser(
                     operation: own, user: user, device: device, key: .blob(phone.key), thumbprint: thumbprint,
                     purpose: .text(purpose), tag: tag, asked: .timestamp(certificate.askedAt), now: now,
-                    most: .integer(Int64(NewTaggedCertificate.most))),
+                    most: .integer(Int64(NewTaggedCertificate.most)),
+                    lately: .timestamp(certificate.createdAt - NewCertificate.pause),
+                    mostOfUser: .integer(Int64(NewCertificate.mostOfUser))),
                 auditTagged(
                     operation: own, now: now, device: device, tag: tag, user: user, thumbprint: thumbprint),
                 UsedKeys.recorded(thumbprint, purpose, of: device, as: own),
@@ -42,7 +44,7 @@ extension Store: TaggedCertificateStore {
                     at: certificate.createdAt, as: operation),
             reads: [
                 activePhone(device: device, key: .blob(phone.key), now: now),
-                livingOfTag(device: device, tag: tag, now: now),
+                livingOfTag(device: device, tag: tag, user: user, now: now),
                 askedOfTag(device: device, tag: tag, asked: .timestamp(certificate.askedAt)),
             ])
         return try await run(
@@ -52,10 +54,17 @@ extension Store: TaggedCertificateStore {
                 let state: UserState = try row.word("state")
                 guard state == .active else { return .barred(state) }
                 if !rows[3].isEmpty { return .replayed }
-                if let row = rows[2].first, try row.integer("living") >= NewTaggedCertificate.most,
-                    let end = try row.optionalTimestamp("first_end")
+                let living = try rows.row(2)
+                if try living.integer("of_user") >= NewCertificate.mostOfUser,
+                    let end = try living.optionalTimestamp("first_end")
                 {
                     return .full(until: end)
+                }
+                if try living.integer("living") >= NewTaggedCertificate.most,
+                    let newest = try living.optionalTimestamp("newest"),
+                    newest + NewCertificate.pause > certificate.createdAt
+                {
+                    return .full(until: newest + NewCertificate.pause)
                 }
                 return .usedKey
             })
@@ -147,8 +156,11 @@ private let markUser = Statement(
     AND NOT EXISTS (SELECT 1 FROM device o WHERE o.thumbprint = :thumbprint) AND \(UsedKeys.isFreeForTag)
     AND NOT EXISTS
     (SELECT 1 FROM tagged_certificate t WHERE t.device_id = :device AND t.tag = :tag AND t.asked_at >= :asked)
-    AND (SELECT count(*) FROM certificate c
+    AND ((SELECT count(*) FROM certificate c
     WHERE c.device_id = :device AND c.tag = :tag AND c.expires_at > :now) < :most
+    OR NOT EXISTS (SELECT 1 FROM certificate c
+    WHERE c.device_id = :device AND c.tag = :tag AND c.created_at > :lately))
+    AND \(CertificateRows.userHasRoom)
     """)
 
 private let auditTagged = Statement(
@@ -170,12 +182,14 @@ private let revokeReplaced = Statement(
     WHERE device_id = :device AND tag = :tag AND thumbprint <> :thumbprint AND \(Guards.audited)
     """)
 
-/// Counts the certificates of a phone and tag that have not expired, revoked or not: all of them are
-/// or may come on the revocation list.
+/// Counts the certificates of a phone and tag, and of the user, that have not expired, revoked or
+/// not: all of them are or may come on the revocation list.
 private let livingOfTag = Statement(
     """
-    SELECT count(*) AS living, min(expires_at) AS first_end FROM certificate
-    WHERE device_id = :device AND tag = :tag AND expires_at > :now
+    SELECT count(*) AS of_user, min(c.expires_at) AS first_end,
+    count(CASE WHEN c.device_id = :device AND c.tag = :tag THEN 1 END) AS living,
+    max(CASE WHEN c.device_id = :device AND c.tag = :tag THEN c.created_at END) AS newest
+    FROM device d JOIN certificate c ON c.device_id = d.id WHERE d.user_id = :user AND c.expires_at > :now
     """)
 
 private let updateTagged = Statement(
