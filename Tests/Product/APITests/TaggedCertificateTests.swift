@@ -130,7 +130,7 @@ import World
         let key = try P256PrivateKey.generate()
         let replaced = try await signer.certify(key: key)
         #expect(replaced.status == 200, "\(replaced.text)")
-        #expect(try signer.revoked() == 1)
+        #expect(try signer.revoked() == 2)
         #expect(await signer.verify(try signer.statement())["fault"] == "signature")
         #expect(await signer.verify(try signer.statement(key: key))["valid"] == true)
         // A suspension and its end do not bring the replaced one back.
@@ -138,7 +138,7 @@ import World
         for state in ["suspended", "active"] {
             #expect(await signer.shop.send("PATCH", path, ["state": .string(state)]).status == 200)
         }
-        #expect(try signer.revoked() == 1)
+        #expect(try signer.revoked() == 2)
     }
 
     @Test(arguments: StoreKind.all) func certificateEndsWithItsPhone(kind: StoreKind) async throws {
