@@ -240,6 +240,14 @@ let security = layer(
     module("TokenFiles", ["Bytes", "CExpat", "CSV", "Crypto", "World"]),
     module("KeyService", ["Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "JSON", "Log", "Relay", "World"]),
 
+    module("EST", ["Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "Relay", "World"]),
+
+    tests(
+        "EST",
+        [
+            "Bytes", "Crypto", "Curl", "Domain", "EST", "EventLoop", "HTTP", "HTTP2", "Log", "Relay", "TLS",
+            "TestSupport", "World",
+        ]),
     tests("Hardening", ["CLinux", "Hardening", "TestSupport"]),
     tests("TokenFiles", ["Bytes", "TestSupport", "TokenFiles", "World"]),
     tests(
@@ -291,7 +299,8 @@ let programs = layer(
         [
             "API", "APNs", "Attestation", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "DeliveryOutcomes",
             "Directory",
-            "DirectorySources", "Domain", "EventLoop", "GSM", "Geo", "HTTP", "HTTP1", "HTTP2", "Hardening", "JSON",
+            "DirectorySources", "Domain", "EST", "EventLoop", "GSM", "Geo", "HTTP", "HTTP1", "HTTP2", "Hardening",
+            "JSON",
             "KeyService", "Log", "Metrics", "PKCS11", "QR",
             "Relay", "SMPP", "SMS", "Storage", "TLS", "Templates", "WebPush", "Webhooks", "World", "YAML",
         ]),

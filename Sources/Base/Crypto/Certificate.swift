@@ -65,6 +65,9 @@ public struct Certificate: Sendable, Hashable {
     /// Whether the subject is its own issuer by name, as in a root.
     public var isSelfIssued: Bool { subject == issuer }
 
+    /// Whether the certificate may issue others: its basic constraints have any content.
+    public var isAuthority: Bool { (try? extensions("2.5.29.19"))?.contains { $0 != [0x30, 0] } ?? true }
+
     /// The public key. Throws if it is not a P-256 key.
     public func publicKey() throws(CryptoFailure) -> P256PublicKey { try P256PublicKey(spki: spki) }
 

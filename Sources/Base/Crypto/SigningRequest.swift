@@ -12,6 +12,8 @@ public struct SigningRequest: Sendable, Hashable {
     public let key: P256PublicKey
     /// The subject's name in DER.
     public let subject: [UInt8]
+    /// The attributes in DER, one after the other; empty if there are none.
+    let attributes: [UInt8]
 
     /// The maximum number of bytes of the PEM text, which bounds the work for a peer.
     public static let maxBytes = 8192
@@ -41,17 +43,29 @@ public struct SigningRequest: Sendable, Hashable {
         }
         self.der = der
         subject = content.subject
+        attributes = content.attributes
+    }
+
+    /// Makes a request for a certificate with this name.
+    public init(_ name: CertificateName, key: P256PrivateKey) throws(CryptoFailure) {
+        try self.init(subject: name.subject, attributes: name.attributes, key: key)
     }
 
     /// Makes a request. Nothing but the common name is in it.
     public init(commonName: String, key: P256PrivateKey) throws(CryptoFailure) {
-        let name = DER.sequence(DER.set(DER.sequence(X509Identifier.commonName, DER.utf8(commonName))))
-        let info = DER.sequence(DER.integer([0]), name, key.publicKey.spki, DER.explicit(0, []))
+        try self.init(
+            subject: DER.sequence(DER.set(DER.sequence(X509Identifier.commonName, DER.utf8(commonName)))),
+            attributes: [], key: key)
+    }
+
+    private init(subject: [UInt8], attributes: [UInt8], key: P256PrivateKey) throws(CryptoFailure) {
+        let info = DER.sequence(DER.integer([0]), subject, key.publicKey.spki, DER.explicit(0, attributes))
         guard let signature = ECDSASignature.der(fromRaw: try key.sign(info)) else {
             throw CryptoFailure("the key made an invalid signature")
         }
         der = DER.sequence(info, X509Identifier.ecdsaWithSHA256, DER.bits(signature))
-        subject = name
+        self.subject = subject
+        self.attributes = attributes
         self.key = key.publicKey
     }
 
@@ -65,6 +79,7 @@ private struct Content {
     let info: [UInt8]
     let subject: [UInt8]
     let spki: [UInt8]
+    let attributes: [UInt8]
     let algorithm: [UInt8]
     let signature: [UInt8]
 
@@ -87,7 +102,9 @@ private struct Content {
         subject = try Self.sequence(&parts)
         try Self.checkName(subject)
         spki = try Self.sequence(&parts)
-        var attributes = try parts.open(.explicit(0))
+        let content = try parts.content(.explicit(0))
+        self.attributes = Array(content)
+        var attributes = DERReader(self.attributes)
         while !attributes.isAtEnd {
             var attribute = try attributes.open(.sequence)
             _ = try attribute.content(.identifier)

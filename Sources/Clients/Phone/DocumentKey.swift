@@ -106,14 +106,17 @@ extension Responder {
     /// else for the one that the phone has. A certificate for a new key revokes those of the former.
     ///
     /// - Returns: the enrolment with the key and its certificate, for the caller to store.
-    public func certify(tag: String) async throws(CallFailure) -> Enrolment {
+    ///
+    /// - Parameter isRaw: whether the tag is marked raw. Only an authority outside of the relay's
+    ///   installation needs to know.
+    public func certify(tag: String, isRaw: Bool = false) async throws(CallFailure) -> Enrolment {
         guard let key = enrolment.nextDocumentKeys[tag] ?? enrolment.documentKey(tag)?.key else {
             throw .unable("there is no key for this tag")
         }
         let body: JSONObject
         do throws(CryptoFailure) {
-            let name = "\(device) \(tag)"
-            let request = String(decoding: try SigningRequest(commonName: name, key: key).pem(), as: UTF8.self)
+            let name = CertificateName(uri: "twoefay:\(isRaw ? "raw-signer" : "signer"):\(device):\(tag)")
+            let request = String(decoding: try SigningRequest(name, key: key).pem(), as: UTF8.self)
             body = [
                 "tag": .string(tag), "csr": .string(request),
                 "proof": .string(
@@ -143,7 +146,7 @@ extension Responder {
         var keys: [DocumentKey] = []
         for key in enrolment.documentKeys {
             do throws(CallFailure) {
-                keys.append(try await certify(tag: key.tag).documentKey(key.tag) ?? key)
+                keys.append(try await certify(tag: key.tag, isRaw: key.isRaw).documentKey(key.tag) ?? key)
             } catch {
                 guard case .refused = error else { throw error }
                 keys.append(key)

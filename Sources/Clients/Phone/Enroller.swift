@@ -80,7 +80,7 @@ public final class Enroller: Sendable {
         switch try answer.text("login") {
         case "verified":
             let device = try answer.id("device")
-            let certificate = try answer.certificate(for: enrolment.key)
+            let certificate = try answer.certificateIfAny(for: enrolment.key)
             var bound = bound(as: device, certificate)
             bound.verdict = try answer.verdict()
             return .verified(bound, revocationCode: try answer.id("revocation_code"))
@@ -108,10 +108,10 @@ public final class Enroller: Sendable {
             if answer.fields["www-authenticate"]?.contains("use_dpop_nonce") == true { try answer.accepted() }
             return nil
         }
-        return bound(as: try answer.id("device"), try answer.certificate(for: enrolment.key))
+        return bound(as: try answer.id("device"), try answer.certificateIfAny(for: enrolment.key))
     }
 
-    private func bound(as device: String, _ certificate: Certificate) -> Enrolment {
+    private func bound(as device: String, _ certificate: Certificate?) -> Enrolment {
         var bound = enrolment
         bound.clockOffset = line.clock.offset
         bound.state = .bound(device: device, certificate: certificate)

@@ -15,8 +15,9 @@ public struct Enrolment: Sendable {
         ///
         /// - Parameters:
         ///   - device: the id of the phone at the relay.
-        ///   - certificate: the phone's client certificate.
-        case bound(device: String, certificate: Certificate)
+        ///   - certificate: the phone's client certificate; nil as long as the authority of the
+        ///     phones has issued none. The phone then uses DPoP.
+        case bound(device: String, certificate: Certificate?)
     }
 
     public enum Platform: String, Sendable, CaseIterable {
@@ -96,10 +97,15 @@ public struct Enrolment: Sendable {
         if case .bound(_, let certificate) = state { certificate } else { nil }
     }
 
-    /// A certificate request for the key, in PEM. Its common name is the key's thumbprint. The
-    /// authority of the relay's installation ignores it; another one may use it.
+    /// A certificate request for the key, in PEM. It asks for the name of the phone, once the phone
+    /// knows its id: an authority outside of the installation issues only that. Before, its common
+    /// name is the key's thumbprint.
     func certificateRequest() throws(CryptoFailure) -> String {
-        String(decoding: try SigningRequest(commonName: thumbprint, key: key).pem(), as: UTF8.self)
+        guard let device else {
+            return String(decoding: try SigningRequest(commonName: thumbprint, key: key).pem(), as: UTF8.self)
+        }
+        let name = CertificateName(uri: "twoefay:device:\(device)")
+        return String(decoding: try SigningRequest(name, key: key).pem(), as: UTF8.self)
     }
 
     /// Whether this enrolment is an attempt to use exactly this activation.
@@ -153,7 +159,7 @@ extension Enrolment {
             if let websiteKey { object.set("k", .string(Base64URL.encode(websiteKey.reveal()))) }
         case .bound(let device, let certificate):
             object.set("device", .string(device))
-            object.set("certificate", text(try certificate.pem()))
+            if let certificate { object.set("certificate", text(try certificate.pem())) }
         }
         return object
     }
@@ -213,8 +219,9 @@ extension Enrolment {
                 nextDocumentKeys[member.name] = try P256PrivateKey(pem: Secret(utf8: member.value.string ?? ""))
             }
             if let device = object["device"]?.string {
-                let certificate = try Certificate(pem: Array((object["certificate"]?.string ?? "").utf8))
-                guard certificate.spkiThumbprint == key.publicKey.spkiThumbprint else {
+                var certificate: Certificate?
+                if let pem = object["certificate"]?.string { certificate = try Certificate(pem: Array(pem.utf8)) }
+                if let certificate, certificate.spkiThumbprint != key.publicKey.spkiThumbprint {
                     throw CryptoFailure("the certificate is not for this key")
                 }
                 state = .bound(device: device, certificate: certificate)

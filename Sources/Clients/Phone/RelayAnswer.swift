@@ -100,6 +100,12 @@ public struct RelayAnswer: Sendable {
         return certificate
     }
 
+    /// Returns the certificate, and checks that it is for this key; nil if the phone gets it later.
+    func certificateIfAny(for key: P256PrivateKey) throws(CallFailure) -> Certificate? {
+        guard let value = try accepted()["certificate"], !value.isNull else { return nil }
+        return try certificate(for: key)
+    }
+
     /// Makes an error for an answer that is not a refusal but does not follow the protocol.
     public func odd(_ what: String) -> CallFailure {
         .refused(

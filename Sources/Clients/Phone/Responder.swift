@@ -41,7 +41,7 @@ public final class Responder: Sendable {
     private let unread = Mutex(0)
 
     /// Creates a responder for a bound phone. If the certificate has expired, TLS cannot use it, so
-    /// the responder uses DPoP with the key instead.
+    /// the responder uses DPoP with the key instead. So it does if there is no certificate yet.
     ///
     /// - Parameter language: the language of the relay's texts, as an Accept-Language value; nil for
     ///   English.
@@ -59,11 +59,11 @@ public final class Responder: Sendable {
         let usesKey: Bool =
             switch identity {
             case .dpop: true
-            case .certificate: certificate.notAfter <= clock.now()
+            case .certificate: certificate.map { $0.notAfter <= clock.now() } ?? true
             }
         do {
             let tls = try TLSClientContext(
-                roots: .pinned(enrolment.pin), certificateChainPEM: usesKey ? nil : try certificate.pem(),
+                roots: .pinned(enrolment.pin), certificateChainPEM: usesKey ? nil : try certificate?.pem(),
                 privateKeyPEM: usesKey ? nil : try enrolment.key.pem(), dates: .clock(clock))
             line = RelayConnection(
                 loop: loop, relay: enrolment.relay, tls: tls, clock: clock, pin: enrolment.pin,
@@ -186,9 +186,9 @@ public final class Responder: Sendable {
 
     // MARK: The phone itself
 
-    /// Whether the certificate has expired or will expire soon.
+    /// Whether the certificate is missing, has expired or will expire soon.
     public var isToRenew: Bool {
-        guard let certificate = enrolment.certificate else { return false }
+        guard let certificate = enrolment.certificate else { return true }
         return certificate.notAfter - time.now() < Self.renewal
     }
 
@@ -232,7 +232,8 @@ public final class Responder: Sendable {
         // Otherwise a phone whose clock is ahead would renew its certificate each time.
         changed.clockOffset = line.clock.offset
         if renews {
-            changed.state = .bound(device: device, certificate: try answer.certificate(for: enrolment.key))
+            let certificate = try answer.certificateIfAny(for: enrolment.key)
+            changed.state = .bound(device: device, certificate: certificate ?? enrolment.certificate)
             changed.documentKeys = try await renewedDocumentKeys()
         }
         return changed

@@ -78,6 +78,8 @@ public struct WebClientOptions: Sendable {
     public var addresses = AddressGuard()
     /// Certificates (PEM) of further authorities to trust, in addition to the system's.
     public var extraTrust: [UInt8]?
+    /// Certificates (PEM) of the only authorities to trust; nil to trust the system's and `extraTrust`.
+    public var onlyTrust: [UInt8]?
     public var plainHTTP = PlainHTTP.never
     /// The certificate for every server that asks for one. The caller has checked that chain and
     /// key match.

@@ -22,6 +22,10 @@ extension WebClient {
         ]
         var codes = CurlLibrary.prepare(
             easy, extraTrust: options.extraTrust, connectTimeout: options.connectTimeout)
+        if let trusted = options.onlyTrust {
+            codes.append(ccurl_set_text(easy, CURLOPT_CAPATH, nil))
+            codes.append(ccurl_set_bytes(easy, CURLOPT_CAINFO_BLOB, trusted, trusted.count))
+        }
         if let shown = options.clientCertificate { codes += CurlLibrary.show(shown, on: easy) }
         codes += numbers.map { ccurl_set_number(easy, $0, $1) } + texts.map { ccurl_set_text(easy, $0, $1) }
         if !transfer.body.isEmpty {

@@ -47,4 +47,10 @@ public struct TransferURL: Sendable, Hashable {
     /// The origin (RFC 6454 §6.2).
     public var origin: String { WebAddress(secure: secure, host: host, port: port).text }
     public var text: String { origin + path }
+
+    /// Returns the URL with one more segment of its path; nil if it has a query.
+    public func appending(_ segment: String) -> TransferURL? {
+        guard !path.contains("?") else { return nil }
+        return TransferURL(origin + path + (path.hasSuffix("/") ? "" : "/") + segment)
+    }
 }

@@ -24,19 +24,10 @@ public final class RemoteCertificates: PhoneCertificates {
 
     /// Gets a certificate. The service takes the time from its own clock, not from `now`.
     public func certificate(
-        for key: P256PublicKey, of device: DeviceID, at now: Timestamp
+        _ order: CertificateOrder, at now: Timestamp
     ) async throws(CertificateFailure) -> String {
         try await ask { client, deadline throws(KeyServiceFailure) in
-            try client.issue(for: key, of: device, until: deadline)
-        }
-    }
-
-    /// Gets a tagged certificate. The service takes the time from its own clock, not from `now`.
-    public func certificate(
-        for key: P256PublicKey, tag: CertificateTag, of device: DeviceID, at now: Timestamp
-    ) async throws(CertificateFailure) -> String {
-        try await ask { client, deadline throws(KeyServiceFailure) in
-            try client.issue(for: key, tag: tag, of: device, until: deadline)
+            try client.issue(for: order.key, tag: order.tag, of: order.device, until: deadline)
         }
     }
 

@@ -30,7 +30,7 @@ import World
             let renewed = try await rig.on { relay in
                 try await relay.change(pushToken: nil, name: nil, renews: true, by: credential)
             }
-            let certificates = try [bound.certificate, renewed ?? ""].map { try Certificate(pem: Array($0.utf8)) }
+            let certificates = try [bound.certificate ?? "", renewed ?? ""].map { try Certificate(pem: Array($0.utf8)) }
             let kept = try await person.bound(try TestPhone(pushToken: "kept"), further)
             return Fixture(
                 person: person, lost: (credential, certificates, bound.revocationCode), kept: kept)
@@ -234,15 +234,9 @@ import World
         func fail(_ fault: CertificateFailure?) { state.withLock { $0.fault = fault } }
 
         func certificate(
-            for key: P256PublicKey, of device: DeviceID, at now: Timestamp
+            _ order: CertificateOrder, at now: Timestamp
         ) async throws(CertificateFailure) -> String {
-            try authority.phoneCertificate(for: key, of: device, at: now)
-        }
-
-        func certificate(
-            for key: P256PublicKey, tag: CertificateTag, of device: DeviceID, at now: Timestamp
-        ) async throws(CertificateFailure) -> String {
-            try authority.signerCertificate(for: key, tag: tag, of: device, at: now)
+            try await authority.certificate(order, at: now)
         }
 
         func revocationList(

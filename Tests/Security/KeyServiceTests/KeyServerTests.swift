@@ -150,7 +150,7 @@ import World
         defer { certificates.close() }
         let (key, device) = (try P256PrivateKey.generate().publicKey, try #require(ServedKeys.device()))
         do throws(CertificateFailure) {
-            _ = try await certificates.certificate(for: key, of: device, at: SystemTime().now())
+            _ = try await certificates.certificate(CertificateOrder(of: device, key: key), at: SystemTime().now())
             Issue.record("there is no service")
         } catch {
             guard case .unavailable = error else {

@@ -47,6 +47,15 @@ extension Problem {
                 .limited, LocalizedText("Try again later", de: "Versuchen Sie es später erneut"),
                 retryAfter: max(1, (pause.wholeMilliseconds + 999) / 1000))
         case .unavailable: self = .unavailable
+        case .pending(let pause):
+            self.init(
+                .unavailable,
+                LocalizedText(
+                    "The authority of the phones has not answered yet; try again later",
+                    de:
+                        "Die Zertifizierungsstelle der Telefone hat noch nicht geantwortet; versuchen Sie es später "
+                        + "erneut"),
+                retryAfter: max(1, (pause.wholeMilliseconds + 999) / 1000))
         case .broken:
             self.init(
                 .internal,

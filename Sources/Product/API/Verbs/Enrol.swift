@@ -58,7 +58,7 @@ enum Enrol {
                     P.environment.optional,
                 ],
                 answers: [
-                    (200, "login: verified, device, certificate, revocation_code, attestation?"),
+                    (200, "login: verified, device, certificate?, revocation_code, attestation?"),
                     (200, "login: wait, device, number?: repeat the request until the user has approved"),
                     (403, "not_attested: fault; the code stays valid"),
                     (409, "the user has as many phones as the policy allows"),

@@ -97,8 +97,9 @@ extension Binding {
         case .bound(let bound):
             var object: JSONObject = [
                 "login": "verified", "device": .string(bound.device.text),
-                "certificate": .string(bound.certificate), "revocation_code": .string(bound.revocationCode),
+                "revocation_code": .string(bound.revocationCode),
             ]
+            object.set("certificate", bound.certificate.map { .string($0) })
             if let attestation = bound.attestation {
                 object.set(
                     "attestation",

@@ -16,6 +16,7 @@ enum RevocationLists {
                 answers: [
                     (200, "the list in DER (RFC 5280), of the type application/pkix-crl"),
                     (304, "the caller has this list, as If-None-Match says"),
+                    (404, "the authority is outside of the installation, and has its own list"),
                     (503, "the list cannot be made now"),
                 ]))
     ]

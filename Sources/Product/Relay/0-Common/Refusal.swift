@@ -29,6 +29,8 @@ public enum Refusal: Error, Sendable, Equatable {
     case shownOnce
     case limited(retryAfter: Duration)
     case unavailable
+    /// Something outside of the relay has not decided yet.
+    case pending(retryAfter: Duration)
     /// A bug in the relay or a forged row; the log has the details.
     case broken
 }

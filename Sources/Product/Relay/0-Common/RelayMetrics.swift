@@ -7,6 +7,10 @@ import World
 /// The counters and gauges of the five verbs. All label values are constants of this program, and
 /// never the name of a website or user, or text from a peer.
 public struct RelayMetrics: Sendable {
+    enum CertificateOutcome: String, CaseIterable {
+        case issued, later, failed
+    }
+
     private let asked: Counters<Factor?>
     private let begun: Counters<Factor>
     private let codes: Counters<CodeOutcome>
@@ -20,6 +24,7 @@ public struct RelayMetrics: Sendable {
     private let backlog = BacklogGauge()
     private let decisionsRefused: Counters<DecisionFault>
     private let barred: Counters<UserState>
+    private let certificates: Counters<CertificateOutcome>
     private let codeLocks: Counter
     private let pins: Counters<PINOutcome>
     private let storeFailures: Counters<StoreFailure.Word>
@@ -101,6 +106,10 @@ public struct RelayMetrics: Sendable {
             "twoefay_decisions_refused_total",
             "Phone decisions that were refused and do not count against the user, by reason.",
             by: "reason")
+        certificates = registry.counters(
+            "twoefay_phone_certificates_total",
+            "Certificates asked of the phones' authority, by outcome: issued, later (away, or not decided) or failed.",
+            by: "outcome")
         barred = registry.counters(
             "twoefay_users_blocked_total",
             "Users who became locked by wrong numbers or frozen by a fraud report, by state.",
@@ -181,6 +190,8 @@ extension RelayMetrics {
 
     /// Counts a user who was locked or frozen by an answer of their own phone.
     func barred(_ state: UserState) { barred.add(state) }
+
+    func certificate(_ outcome: CertificateOutcome) { certificates.add(outcome) }
 
     /// Counts a user whose codes were locked.
     func lockedCodes() { codeLocks.add() }

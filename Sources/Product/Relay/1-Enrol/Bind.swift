@@ -50,7 +50,9 @@ public enum Binding: Sendable, Equatable {
 /// A bound phone, with a certificate and its revocation code.
 public struct Bound: Sendable, Equatable {
     public let device: DeviceID
-    public let certificate: String
+    /// The certificate in PEM; nil if the phone gets it later, from an authority outside of the
+    /// installation.
+    public let certificate: String?
     public let revocationCode: String
     /// The phone's attestation; nil if attestations do not count.
     public internal(set) var attestation: AttestationRow?
@@ -77,7 +79,9 @@ extension Relay {
                 let keys = EnrolProof.keys(
                     request, signed: signed, origin: settings.origin, website: enrolment.website.name)
             else { throw .unauthenticated }
-            return try await advance(Candidate(request, keys, enrolment, sender, self))
+            var candidate = try Candidate(request, keys, enrolment, sender, self)
+            candidate.certificateRequest = signed
+            return try await advance(candidate)
         }
     }
 
@@ -92,6 +96,7 @@ extension Relay {
         let sender: String
         let activationCode: String
         let attestation: JSONValue?
+        var certificateRequest: SigningRequest?
         let digest: [UInt8]
         let binding: Operation
         /// The secret that this request drew. If another request or relay carries out the change,
@@ -234,38 +239,12 @@ extension Relay {
         let device = candidate.device.id
         var bound = Bound(
             device: device,
-            certificate: try await certificate(
-                for: candidate.key, of: device, user: candidate.device.user, most: NewCertificate.mostEnrolled),
+            certificate: try await certificateIfPossible(
+                for: candidate.key, candidate.certificateRequest, of: device, user: candidate.device.user,
+                most: NewCertificate.mostEnrolled),
             revocationCode: revocationCode)
         bound.attestation = try await attestation(of: device, at: candidate.website)
         return bound
-    }
-
-    /// Issues a certificate for the phone's key, valid for `certificateDays`, and records it for
-    /// the revocation list.
-    ///
-    /// If the authority does not answer, the refusal is `unavailable`, so that the phone tries
-    /// again. The binding stays in the store, and the repeated request finds it. A phone that has
-    /// many certificates waits for some hours.
-    func certificate(
-        for key: P256PublicKey, of device: DeviceID, user: UserID, most: Int = NewCertificate.most
-    ) async throws(Refusal) -> String {
-        try await requireRoom(of: device, user: user, most: most)
-        let pem: String
-        do throws(CertificateFailure) {
-            pem = try await phones.certificate(for: key, of: device, at: time.now())
-        } catch {
-            switch error {
-            case .unavailable(let reason):
-                log.warning("device.certificate", [.device: device.text, .reason: reason])
-                throw .unavailable
-            case .failed(let reason):
-                log.error("device.certificate", [.device: device.text, .error: reason])
-                throw .broken
-            }
-        }
-        try await record(pem, of: device, user: user, most: most)
-        return pem
     }
 }
 

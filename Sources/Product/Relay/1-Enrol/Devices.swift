@@ -149,7 +149,7 @@ extension Relay {
             log.error("device.key", [.device: phone.id.text])
             throw .broken
         }
-        try Self.check(certificateRequest, of: key, renews: renews)
+        let request = try Self.renewalRequest(certificateRequest, of: key, renews: renews)
         var change = DeviceChange(phone.id, of: phone.user, by: .phone, at: time.now())
         change.name = name
         if let pushToken {
@@ -166,7 +166,7 @@ extension Relay {
             try requireUsable(token, of: phone.platform)
             change.pushToken = token
         }
-        let certificate = renews ? try await certificate(for: key, of: phone.id, user: phone.user) : nil
+        let certificate = renews ? try await certificate(for: key, request, of: phone.id, user: phone.user) : nil
         // A renewal is recorded too, and only an active phone gets the certificate.
         guard try await apply(change, phone.website.name, as: operations.by(phone)) else { throw .unauthenticated }
         return certificate

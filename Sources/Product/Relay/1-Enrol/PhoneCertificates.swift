@@ -6,17 +6,13 @@ import World
 /// that holds the authority's key. Only binding a phone and renewing a certificate wait for it; no
 /// login does.
 public protocol PhoneCertificates: Sendable {
-    /// Issues a certificate for the key of a phone, valid for `Relay.certificateDays`. Returns it
-    /// in PEM.
-    func certificate(
-        for key: P256PublicKey, of device: DeviceID, at now: Timestamp
-    ) async throws(CertificateFailure) -> String
+    /// Whether the authority is outside of the installation. It then needs the phone's own request,
+    /// which asks for the name of the certificate.
+    var isOutside: Bool { get }
 
-    /// Issues a certificate for another key of a phone, whose purpose the tag names. It does not
+    /// Issues a certificate, valid for at most `Relay.certificateDays`. One with a tag does not
     /// authenticate the phone. Returns it in PEM.
-    func certificate(
-        for key: P256PublicKey, tag: CertificateTag, of device: DeviceID, at now: Timestamp
-    ) async throws(CertificateFailure) -> String
+    func certificate(_ order: CertificateOrder, at now: Timestamp) async throws(CertificateFailure) -> String
 
     /// Makes the revocation list of the authority, in DER, valid for `RevocationList.life`.
     func revocationList(
@@ -30,19 +26,22 @@ public enum CertificateFailure: Error, Sendable, Equatable {
     case unavailable(String)
     /// The authority answers, but refuses to issue the certificate.
     case failed(String)
+    /// The authority wants to be asked again after this time.
+    case later(String, Duration)
+    /// The authority does not issue this.
+    case absent
+}
+
+extension PhoneCertificates {
+    public var isOutside: Bool { false }
 }
 
 extension CertificateAuthority: PhoneCertificates {
     public func certificate(
-        for key: P256PublicKey, of device: DeviceID, at now: Timestamp
+        _ order: CertificateOrder, at now: Timestamp
     ) async throws(CertificateFailure) -> String {
-        try phoneCertificate(for: key, of: device, at: now)
-    }
-
-    public func certificate(
-        for key: P256PublicKey, tag: CertificateTag, of device: DeviceID, at now: Timestamp
-    ) async throws(CertificateFailure) -> String {
-        try signerCertificate(for: key, tag: tag, of: device, at: now)
+        guard let tag = order.tag else { return try phoneCertificate(for: order.key, of: order.device, at: now) }
+        return try signerCertificate(for: order.key, tag: tag, of: order.device, at: now)
     }
 
     /// Issues a tagged certificate at once, because this process has the key.

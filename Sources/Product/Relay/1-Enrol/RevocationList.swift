@@ -103,6 +103,8 @@ extension Relay {
     /// Returns the revocation list of the phones' authority. If the store or the authority does not
     /// answer, it is the last one, as long as that is valid.
     public func revocationList() async throws(Refusal) -> RevocationList {
+        // An authority outside of the installation publishes its own list.
+        guard !phones.isOutside else { throw .notFound }
         while true {
             switch revocationLists.begin(at: time.instant()) {
             case .serve(let list): return list
@@ -152,6 +154,8 @@ extension Relay {
             switch error {
             case .unavailable(let reason): log.warning("crl.failed", [.reason: reason])
             case .failed(let reason): log.error("crl.failed", [.error: reason])
+            case .later(let reason, _): log.warning("crl.failed", [.reason: reason])
+            case .absent: break
             }
             return nil
         }

@@ -141,7 +141,9 @@ extension Relay {
         guard signed.key != key else { throw Self.usedKey }
         // The phone did not get the answer, and repeats the request.
         if let stored = try await stored(tag, key: signed.key, asked: asked, of: phone, website) { return stored }
-        let pem = try await issue(tag, signed, to: phone, at: now)
+        let order = CertificateOrder(of: phone.id, tag: tag, key: signed.key, request: signed)
+        guard order.isNamed || !phones.isOutside else { throw Self.unnamed(order) }
+        let pem = try await issue(order)
         guard let issued = try? Certificate(pem: Array(pem.utf8)) else {
             log.error("device.certificate", [.device: phone.id.text, .error: "the authority made no certificate"])
             throw .broken
@@ -189,24 +191,6 @@ extension Relay {
         return signer.certificate
     }
 
-    /// Asks the authority. A fault of the authority changes nothing, so the phone asks again.
-    private func issue(
-        _ tag: CertificateTag, _ request: SigningRequest, to phone: PhoneCredential, at now: Timestamp
-    ) async throws(Refusal) -> String {
-        do throws(CertificateFailure) {
-            return try await phones.certificate(for: request.key, tag: tag, of: phone.id, at: now)
-        } catch {
-            switch error {
-            case .unavailable(let reason):
-                log.warning("device.certificate", [.device: phone.id.text, .reason: reason])
-                throw .unavailable
-            case .failed(let reason):
-                log.error("device.certificate", [.device: phone.id.text, .error: reason])
-                throw .broken
-            }
-        }
-    }
-
     /// Records the certificate before its phone gets it, so that the revocation list can name it.
     /// Returns false if the request is not later than the one before.
     private func record(_ new: NewTaggedCertificate, _ website: Website) async throws(Refusal) -> Bool {
@@ -252,6 +236,16 @@ extension Relay {
                 "is not in the website's policy certificate-tags",
                 de: "steht nicht in der Richtlinie certificate-tags der Website"))
     ])
+
+    private static func unnamed(_ order: CertificateOrder) -> Refusal {
+        .invalid([
+            FieldFault(
+                "csr", .mismatch,
+                LocalizedText(
+                    "must ask for \(order.name.uri) as its only name",
+                    de: "muss nur den Namen \(order.name.uri) verlangen"))
+        ])
+    }
 
     private static let replayed = Refusal.conflict([
         FieldFault(

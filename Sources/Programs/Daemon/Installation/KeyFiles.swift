@@ -1,5 +1,6 @@
 import Bytes
 import Crypto
+import EST
 import KeyService
 import PKCS11
 import Storage
@@ -11,6 +12,8 @@ public enum PhoneIssuer: Sendable {
     case authority(CertificateAuthority)
     /// The process `twoefay-keys`, which has the key.
     case service(KeyServiceClient)
+    /// An EST server, whose authority has this certificate.
+    case est(ESTIssuer.Options, root: Certificate)
 }
 
 /// The keys of a relay, and the issuer of its phones' certificates.
@@ -24,16 +27,27 @@ extension LoadedFilesReader {
     mutating func keys(_ phones: Certificate?) -> KeySource? {
         guard let service = settings.keys else {
             let master = master()
+            if settings.est.url != nil {
+                guard let issuer = outside(phones), let master else { return nil }
+                return KeySource(data: master.dataKeys, issuer: issuer)
+            }
             guard let phones, let authority = authority(phones), let master else { return nil }
             return KeySource(data: master.dataKeys, issuer: .authority(authority))
         }
         let client = KeyServiceClient(path: settings.path(of: service))
         do throws(KeyServiceFailure) {
-            return KeySource(data: try client.unwrap(waiting: start), issuer: .service(client))
+            let data = try client.unwrap(waiting: start)
+            guard settings.est.url != nil else { return KeySource(data: data, issuer: .service(client)) }
+            return outside(phones).map { KeySource(data: data, issuer: $0) }
         } catch {
             problems.append("keys: \(error)")
             return nil
         }
+    }
+
+    private mutating func outside(_ phones: Certificate?) -> PhoneIssuer? {
+        guard let options = est(), let phones else { return nil }
+        return .est(options, root: phones)
     }
 
     /// Returns the phones' authority with its key, from a token or a file.
@@ -81,7 +95,7 @@ extension LoadedFilesReader {
     /// The URL of the revocation list of the phones' authority.
     private var revocationListURL: String { settings.origin.settingsText + "/crl" }
 
-    private mutating func master() -> MasterKey? {
+    mutating func master() -> MasterKey? {
         guard let file = secret(settings.masterKey) else { return nil }
         do throws(MasterKey.Fault) {
             return try MasterKey(file: file)
@@ -95,7 +109,8 @@ extension LoadedFilesReader {
 /// The files that `twoefay-keys` reads: the master key, and the phones' authority with its key.
 struct KeyFiles: Sendable {
     let data: DataKeys
-    let phones: CertificateAuthority
+    /// The phones' authority; nil if it is outside of the installation.
+    let phones: CertificateAuthority?
     let token: TokenKey?
 
     /// Reads the files. Reports all problems at once.
@@ -109,6 +124,15 @@ struct KeyFiles: Sendable {
         files.keys = nil
         var reading = LoadedFilesReader(settings: files, now: now, start: .zero)
         let phones = reading.certificate(files.tls.phones, reading.bytes(files.tls.phones))
+        if settings.est.url != nil {
+            // Only the relay asks the EST server.
+            guard let master = reading.master(), reading.problems.isEmpty else {
+                throw Failure(
+                    .failed, reading.problems.joined(separator: "\n"),
+                    next: "The settings name this file in master_key_file.")
+            }
+            return KeyFiles(data: master.dataKeys, phones: nil, token: nil)
+        }
         reading.token = token ?? reading.openToken(phones)
         guard let keys = reading.keys(phones), case .authority(let authority) = keys.issuer, reading.problems.isEmpty
         else {

@@ -1,5 +1,6 @@
 import Couriers
 import Curl
+import EST
 import Geo
 import JSON
 import KeyService
@@ -75,9 +76,14 @@ public enum DaemonProgram {
             lines.append(
                 "twoefay-keys at \(service.path) holds the master key and the key of the phones' authority.")
         }
+        var estFault: String?
+        if case .est(let options, let root) = files.issuer {
+            lines.append("The EST server \(options.url.text) issues the certificates of phones.")
+            estFault = options.fault(root: root).map { "est.url: \($0)" }
+        }
         lines.append(hardening.line)
         let warnings =
-            warnings + [files.attestations.problem].compactMap { $0 }
+            warnings + [estFault].compactMap { $0 } + [files.attestations.problem].compactMap { $0 }
             + files.certificates.compactMap { $0.warning(at: now) }
         lines += warnings.map { "Warning: \($0)" }
         return Report(

@@ -3,6 +3,7 @@ import APNs
 import Bytes
 import Couriers
 import Crypto
+import EST
 import EventLoop
 import HTTP
 import HTTP2
@@ -50,9 +51,8 @@ final class Components: Sendable {
     let certificates: Certificates
     let hardening: Hardening?
     let operationsKey: Secret
-    /// The thread that requests certificates from the key service; nil if the key of the phones'
-    /// authority is in this process.
-    let remoteCertificates: RemoteCertificates?
+    /// Ends what requests certificates from the key service or from an EST server.
+    let closeIssuer: @Sendable () -> Void
     let registry = Registry()
     let dependencies: DependencyMetrics
     let proxies: Proxies
@@ -103,7 +103,7 @@ final class Components: Sendable {
             }
             webPush = files.webPush?.sender(time: time, randomness: randomness, log: log)
             let issuer: any PhoneCertificates
-            (issuer, remoteCertificates) = try files.issuer.start(time: time)
+            (issuer, closeIssuer) = try files.issuer.start(time: time)
             group = try LoopGroup.start(count: settings.loopCount, time: time)
             drawing = try QRThread()
             couriers = ActiveCouriers(
@@ -174,7 +174,7 @@ final class Components: Sendable {
         couriers.mail?.close()
         webhookCourier.close()
         store.close()
-        remoteCertificates?.close()
+        closeIssuer()
         drawing.close()
         group.stopAndJoin()
     }
@@ -186,13 +186,16 @@ extension Settings {
 }
 
 extension PhoneIssuer {
-    /// Returns the issuer of certificates for the relay, and the thread behind it if there is one.
-    func start(time: any TimeSource) throws(SystemFailure) -> (any PhoneCertificates, RemoteCertificates?) {
+    /// Returns the issuer of certificates for the relay, and what ends it.
+    func start(time: any TimeSource) throws(SystemFailure) -> (any PhoneCertificates, @Sendable () -> Void) {
         switch self {
-        case .authority(let authority): return (authority, nil)
+        case .authority(let authority): return (authority, {})
         case .service(let client):
             let remote = try RemoteCertificates(client, time: time)
-            return (remote, remote)
+            return (remote, { remote.close() })
+        case .est(let options, let root):
+            let issuer = ESTIssuer(options)
+            return (OutsideAuthority(issuer, root: root, time: time), { issuer.close() })
         }
     }
 

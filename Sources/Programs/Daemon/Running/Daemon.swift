@@ -44,7 +44,7 @@ public final class Daemon: Sendable {
     private let work: PeriodicWork
     let backgroundWork: BackgroundWork
     let directories: DirectoryWork
-    private let remoteCertificates: RemoteCertificates?
+    private let closeIssuer: @Sendable () -> Void
     let certificates: Certificates
     /// Restrictions on this process; nil if the settings turn hardening off.
     let hardening: Hardening?
@@ -108,7 +108,7 @@ public final class Daemon: Sendable {
         relay = components.relay
         backgroundWork = components.backgroundWork
         directories = components.directories
-        remoteCertificates = components.remoteCertificates
+        closeIssuer = components.closeIssuer
         api = components.api
         geolocation = components.geolocation
         attestations = components.attestations
@@ -234,7 +234,7 @@ public final class Daemon: Sendable {
             page?.value.stop()
         }
         store.close()
-        remoteCertificates?.close()
+        closeIssuer()
         group.stopAndJoin()
         api.logSampledRequests()
         log.notice("daemon.stopped")

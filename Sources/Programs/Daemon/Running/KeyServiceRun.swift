@@ -25,21 +25,26 @@ final class KeyHolder: Sendable {
 
     func answer(_ request: KeyRequest, of process: pid_t, log: Log) -> KeyReply {
         let materials = files.withLock { $0 }
+        guard let phones = materials.phones else {
+            guard request == .unwrap else { return .refused("the phones' authority is outside of the installation") }
+            log.notice("keys.unwrapped", [.process: Int(process), .count: materials.data.sealing.count])
+            return .keys(materials.data)
+        }
         switch request {
         case .unwrap:
             log.notice("keys.unwrapped", [.process: Int(process), .count: materials.data.sealing.count])
             return .keys(materials.data)
         case .issue(let device, let key):
             return issue(to: device, process, log) { () throws(CertificateFailure) in
-                try materials.phones.phoneCertificate(for: key, of: device, at: SystemTime().now())
+                try phones.phoneCertificate(for: key, of: device, at: SystemTime().now())
             }
         case .issueTagged(let device, let tag, let key):
             return issue(to: device, process, log) { () throws(CertificateFailure) in
-                try materials.phones.signerCertificate(for: key, tag: tag, of: device, at: SystemTime().now())
+                try phones.signerCertificate(for: key, tag: tag, of: device, at: SystemTime().now())
             }
         case .revocationList(let revoked):
             do throws(CertificateFailure) {
-                let list = try materials.phones.phoneRevocationList(revoked, at: SystemTime().now())
+                let list = try phones.phoneRevocationList(revoked, at: SystemTime().now())
                 log.info("keys.crl", [.process: Int(process), .count: revoked.count])
                 return .revocationList(list)
             } catch {

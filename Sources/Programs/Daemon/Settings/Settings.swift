@@ -30,6 +30,8 @@ public struct Settings: Sendable, Equatable {
     /// process reads a file.
     public var token = TokenService()
     public var tls = TLSFiles()
+    /// The authority of the phones outside of the installation.
+    public var est = ESTService()
     public var push = PushService()
     public var webPush = WebPushService()
     public var webhooks = WebhookSettings()

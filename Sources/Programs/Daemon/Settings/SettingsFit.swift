@@ -17,6 +17,13 @@ extension SettingsReader {
             problem(root.place(of: "webhooks"), "webhooks.certificate and webhooks.key must be set together")
         }
         checkToken(root)
+        if settings.est.url == nil {
+            reportIdle(
+                ["documents", "ca", "username", "password_file", "certificate", "key"].map { "est.\($0)" },
+                without: "est.url", root)
+        } else if let fault = checkEST() {
+            problem(root.place(of: "est"), fault)
+        }
         checkTexts(root)
         checkAttestations(root)
         checkSignedPolicies(root)

@@ -99,7 +99,7 @@ public enum SettingsKeys {
                 "tls.revoked", \.tls.revoked, example: "revoked.pem",
                 "Revocation lists (CRL) of the authorities of websites and phones. Revoking a website or a phone in "
                     + "the store does not need them."),
-        ] + push + webhooks + mail + texts + directories + [
+        ] + est + push + webhooks + mail + texts + directories + [
             .optional(
                 "templates.directory", \.templates, example: "templates",
                 "A directory of PO files, such as fr.po, with the texts in other languages. `twoefay templates show` "
@@ -333,6 +333,8 @@ public enum SettingsKeys {
         "connections": "Limits on connections. docs/operators/limits.md explains how callers share them.",
         "pkcs11": "A PKCS#11 token that holds the private key of tls.phones. Only `twoefay-keys` uses it.",
         "tls": "Certificates and keys, all in PEM format. `twoefay init` makes them.",
+        "est":
+            "The authority of the phones' certificates, if it is an EST server. docs/operators/authorities.md explains it.",
         "push": "Push messages to phones. The relay sends none unless push.apns.topic or push.web.key is set.",
         "push.web": "Web Push, for browsers and for phones with UnifiedPush (RFC 8030, 8291 and 8292).",
         "webhooks":

@@ -14,6 +14,8 @@ extension Tool {
             operands: [.init("TAG", "A tag of the website's policy certificate-tags.")],
             options: [
                 Keyring.option, Keyring.choice, PhoneOptions.dpop,
+                .init(
+                    "raw", .nothing, "The tag is marked raw. Only needed if an EST server issues the certificates."),
                 .init("new-key", .nothing, "Make a new key; the certificate of the old one is revoked."),
             ],
             notes: """
@@ -36,7 +38,7 @@ extension Tool {
             do throws(CallFailure) {
                 let phone = try Responder(prepared, by: identity, language: PhoneOptions.language, loop: loop)
                 defer { phone.close() }
-                return try await phone.certify(tag: tag)
+                return try await phone.certify(tag: tag, isRaw: invocation.has("raw"))
             } catch {
                 throw Failure(error)
             }

@@ -102,6 +102,8 @@ extension PageFile {
 
               /** Checks the certificate. DPoP does not use it, but a certificate for another key is an invalid answer. */
               #check(answer) {
+                // The authority of the phones may issue it later.
+                if (answer.body.certificate === undefined) return;
                 const lines = String(answer.body.certificate).split("\n").filter((line) => line !== "" && !line.startsWith("-----"));
                 const point = ["x", "y"].map((name) => atob(this.phone.jwk[name].replaceAll("-", "+").replaceAll("_", "/"))).join("");
                 let bytes = "";
