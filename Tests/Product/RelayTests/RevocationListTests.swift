@@ -270,7 +270,7 @@ import World
         let (now, end) = (rig.time.now(), rig.time.now() + .seconds(86_400 * 50))
         try rig.execute(
             """
-            INSERT INTO certificate VALUES
+            INSERT INTO certificate (serial, device_id, created_at, expires_at, revoked_at, is_on_hold) VALUES
             ('\(serial)', x'00112233445566778899aabbccddeeff', '\(now.sql)', '\(end.sql)', '\(now.sql)', 0)
             """)
     }
@@ -376,7 +376,8 @@ import World
         try rig.execute(
             """
             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(RevocationList.mostEntries))
-            INSERT INTO certificate SELECT printf('f%031x', i), x'00112233445566778899aabbccddeeff', '\(now.sql)',
+            INSERT INTO certificate (serial, device_id, created_at, expires_at, revoked_at, is_on_hold)
+            SELECT printf('f%031x', i), x'00112233445566778899aabbccddeeff', '\(now.sql)',
             '\(end.sql)', '\(now.sql)', 1 FROM n
             """)
         let longest = try await list().der

@@ -272,7 +272,8 @@ private enum Old {
         operation) VALUES (:challenge, :website, :user, 'expired', '{}', :context, :nonce, :at, :at, :at, :operation)
         """)
     private static let certificate = Statement(
-        "INSERT INTO certificate VALUES (:serial, :device, :at, :at, NULL, 0)")
+        "INSERT INTO certificate (serial, device_id, created_at, expires_at, revoked_at, is_on_hold) "
+            + "VALUES (:serial, :device, :at, :at, NULL, 0)")
     private static let notice = Statement(
         "INSERT INTO notice VALUES (:notice, :user, 'website', 'Title', 'Text', :at, NULL, :operation, NULL)")
     private static let recovery = Statement(

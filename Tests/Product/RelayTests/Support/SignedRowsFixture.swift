@@ -65,7 +65,7 @@ struct SignedRowsFixture {
         "tagged_certificate": [
             Column("device_id", id), Column("tag", "'other'"), Column("user_id", id), Column("is_raw", "1"),
             Column("serial", "'00'"), Column("thumbprint", digest), Column("certificate", "'other'"),
-            Column("created_at", moment), Column("expires_at", moment),
+            Column("asked_at", moment), Column("created_at", moment), Column("expires_at", moment),
         ],
         "factor": [
             Column("id", id), Column("user_id", id), Column("kind", "'hotp'"), Column("secret", "x'00'"),
@@ -127,7 +127,7 @@ struct SignedRowsFixture {
         "attestation": ["mac"],
         "device_report": ["mac"],
         "tagged_certificate": ["mac"],
-        "factor": ["state", "failures", "failed_at", "last_code_at", "created_at", "operation", "mac"],
+        "factor": ["state", "failures", "failed_at", "last_code_at", "announced_at", "created_at", "operation", "mac"],
         "sent_code": ["sent_at", "mac"],
         "recovery_code": ["used_at", "mac"],
         "challenge": ["state", "decision", "reason", "language", "asked_at", "mac"],

@@ -99,7 +99,7 @@ enum Sample {
     private static let insertNotice = Statement(
         "INSERT INTO notice VALUES (:notice, :user, 'website', 'Title', 'Text', :now, NULL, :operation, NULL)")
     private static let insertCertificate = Statement(
-        "INSERT INTO certificate VALUES (:serial, :device, :now, :expiresAt, NULL, 0)")
+        "INSERT INTO certificate VALUES (:serial, :device, NULL, NULL, :now, :expiresAt, NULL, 0)")
     private static let insertRecovery = Statement(
         """
         INSERT INTO recovery

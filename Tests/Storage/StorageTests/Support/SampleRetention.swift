@@ -45,7 +45,11 @@ private let oldActivation = Statement(
 private let oldCode = Statement("INSERT INTO sent_code VALUES (:factor, 0, NULL, :at, :at, NULL)")
 private let oldNotice = Statement(
     "INSERT INTO notice VALUES (:notice, :user, 'website', 'Title', 'Text', :at, NULL, :operation, NULL)")
-private let oldCertificate = Statement("INSERT INTO certificate VALUES ('old', :device, :at, :at, NULL, 0)")
+private let oldCertificate = Statement(
+    """
+    INSERT INTO certificate (serial, device_id, created_at, expires_at, revoked_at, is_on_hold)
+    VALUES ('old', :device, :at, :at, NULL, 0)
+    """)
 private let oldRecovery = Statement(
     """
     INSERT INTO recovery (id, user_id, factor, state, link, address, started_by, created_at, expires_at, operation)
