@@ -62,7 +62,8 @@ struct HostileRelayTests {
         let relay = try FakeRelay((200, ["login": "wait\u{1b}[2J"]), (200, ["login": "\u{1b}]0;hello\u{7}"]))
         let refused: [(Int, JSONObject)] = [
             (403, ["code": "forbidden\u{202e}", "detail": "a\u{200b}b\r\nc\u{2066}"]),
-            (500, ["title": "\u{1b}c"]),
+            // The phone sends its decision three times.
+            (500, ["title": "\u{1b}c"]), (500, ["title": "\u{1b}c"]), (500, ["title": "\u{1b}c"]),
         ]
         for answer in refused { relay.answer(answer.0, answer.1) }
         let failures = try await relay.run { loop, address in
