@@ -125,7 +125,13 @@ extension ViewTests {
                 /*S! strftime('%Y-%m-%d %H:%M:%S', '2026-01-01 00:00:00', '+' || (\(seconds)) || ' seconds') || '.\(fraction)' */
                 """
         }
-        let numbers = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < "
+        // MariaDB ends a recursion after a thousand rows, so the numbers are pairs.
+        func numbers(_ fifties: Int) -> String {
+            """
+            WITH RECURSIVE m(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM m WHERE i < 49),
+            n(i) AS (SELECT a.i * 50 + b.i FROM m a JOIN m b ON a.i < \(fifties))
+            """
+        }
         let isOpen = "i >= 1990"
         let writes = [
             """
@@ -134,25 +140,25 @@ extension ViewTests {
             """,
             """
             INSERT INTO user (id, website_id, username, token, state, created_at, operation)
-            \(numbers) 49) SELECT \(id("bb", "i")), \(id("aa", "1")), /*M! concat('user', i) */ /*S! 'user' || i */,
+            \(numbers(1)) SELECT \(id("bb", "i")), \(id("aa", "1")), /*M! concat('user', i) */ /*S! 'user' || i */,
             \(id("bc", "i")), 'active', '2026-01-01 00:00:00.000', \(id("bb", "i")) FROM n
             """,
             """
             INSERT INTO challenge (id, website_id, user_id, state, decision, policy, context, nonce, factor, asked_at,
             expires_at, decided_at, operation)
-            \(numbers) 1999) SELECT \(id("cc", "i")), \(id("aa", "1")), \(id("bb", "i % 50")),
+            \(numbers(40)) SELECT \(id("cc", "i")), \(id("aa", "1")), \(id("bb", "i % 50")),
             CASE WHEN \(isOpen) THEN 'sent' ELSE 'answered' END, CASE WHEN \(isOpen) THEN NULL ELSE 'approve' END,
             '{}', x'00', \(id("cc", "i")), 'push', \(asked("i", "000")), \(asked("i", "000")),
             CASE WHEN \(isOpen) THEN NULL ELSE \(asked("i", "500")) END, \(id("cc", "i")) FROM n
             """,
             """
             INSERT INTO step (challenge_id, ordinal, factor, state, at)
-            \(numbers) 1999) SELECT \(id("cc", "i")), 0, 'push',
+            \(numbers(40)) SELECT \(id("cc", "i")), 0, 'push',
             CASE i % 100 WHEN 0 THEN 'refused' ELSE 'answered' END, \(asked("i", "000")) FROM n
             """,
             """
             INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, outcome)
-            \(numbers) 1999) SELECT \(id("dd", "i")), \(asked("i", "000")), 'challenge.asked', \(id("aa", "1")),
+            \(numbers(40)) SELECT \(id("dd", "i")), \(asked("i", "000")), 'challenge.asked', \(id("aa", "1")),
             \(id("bb", "i % 50")), \(id("cc", "i")), 'asked' FROM n
             """,
         ]
