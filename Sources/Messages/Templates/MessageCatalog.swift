@@ -78,7 +78,9 @@ public struct MessageCatalog: Sendable {
     /// - Parameter language: a tag such as `de-AT`, or an Accept-Language value.
     public func letter(_ letter: MailTemplate, _ values: TemplateValues, language: String?) -> RenderedMail {
         let words = words(having: .body(letter), language)
-        let write = { (key: TextKey) in Self.write(words.texts[key], values, name: Self.nameInLetter) }
+        var values = values
+        values.lostName = values.lost.map { name(of: $0, words) }
+        let write = { [values] (key: TextKey) in Self.write(words.texts[key], values, name: Self.nameInLetter) }
         return RenderedMail(
             language: words.language, subject: write(.subject(letter)), text: write(.body(letter)) + "\n")
     }
@@ -90,6 +92,12 @@ public struct MessageCatalog: Sendable {
         let words = words(having: .note(note), language)
         return RenderedSMS(
             language: words.language, text: Self.write(words.texts[.note(note)], values, name: Self.nameInNote))
+    }
+
+    /// Returns the name of a factor in the language of a mail, or else the English one.
+    private func name(of factor: LostFactor, _ words: LanguageTexts) -> String {
+        let texts = words.texts[.name(factor)] ?? self.words[Self.standard]?.texts[.name(factor)]
+        return Self.write(texts, TemplateValues(website: ""), name: Self.nameInLetter)
     }
 
     private func words(having key: TextKey, _ language: String?) -> LanguageTexts {

@@ -15,10 +15,14 @@ public struct TemplateValues: Sendable {
     public var service: String?
     public var device: String?
     public var time: Timestamp?
+    public var lost: LostFactor?
+    /// The name of the lost factor in the language of the mail.
+    var lostName: String?
 
     public init(
         website: String, code: Secret? = nil, link: Secret? = nil, minutes: Int? = nil, ip: String? = nil,
-        place: String? = nil, service: String? = nil, device: String? = nil, time: Timestamp? = nil
+        place: String? = nil, service: String? = nil, device: String? = nil, time: Timestamp? = nil,
+        lost: LostFactor? = nil
     ) {
         self.website = website
         self.code = code
@@ -29,6 +33,7 @@ public struct TemplateValues: Sendable {
         self.service = service
         self.device = device
         self.time = time
+        self.lost = lost
     }
 
     /// Returns the remaining time in whole minutes, rounded down, so that the code lives at least
@@ -57,6 +62,7 @@ public struct TemplateValues: Sendable {
             case .service: service
             case .device: device
             case .time: time.map { Self.clock($0) }
+            case .lost: lostName
             }
         return text.flatMap { Self.cut($0, placeholder == .link ? Self.linkCharacters : Self.characters) }
     }

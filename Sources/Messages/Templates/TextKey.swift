@@ -31,20 +31,31 @@ public enum SMSTemplate: String, Sendable, CaseIterable {
     case addressCode = "sms.address"
 }
 
+/// A factor that a user can lose. The raw value is the key of its name in a mail.
+public enum LostFactor: String, Sendable, CaseIterable {
+    case app = "lost.totp"
+    case token = "lost.hotp"
+    case phones = "lost.push"
+}
+
 /// The key of one text: the `msgctxt` of its entry in a catalogue file.
 enum TextKey: Hashable, Sendable {
     case subject(MailTemplate)
     case body(MailTemplate)
     case note(SMSTemplate)
+    /// The name of a factor, which other texts insert.
+    case name(LostFactor)
 
     static let all: [TextKey] =
         MailTemplate.allCases.flatMap { [.subject($0), .body($0)] } + SMSTemplate.allCases.map { .note($0) }
+        + LostFactor.allCases.map { .name($0) }
 
     var name: String {
         switch self {
         case .subject(let letter): letter.rawValue + ".subject"
         case .body(let letter): letter.rawValue + ".text"
         case .note(let note): note.rawValue
+        case .name(let factor): factor.rawValue
         }
     }
 
@@ -53,14 +64,14 @@ enum TextKey: Hashable, Sendable {
         switch self {
         case .subject(let letter): .body(letter)
         case .body(let letter): .subject(letter)
-        case .note: nil
+        case .note, .name: nil
         }
     }
 
     /// The placeholders that the text must contain.
     var required: [Placeholder] {
         switch self {
-        case .subject: []
+        case .subject, .name: []
         case .body(.activation): [.code, .link]
         case .body(.recoveryLink): [.link]
         case .body(.recoveryWaiting): [.link, .time]
@@ -79,6 +90,7 @@ enum TextKey: Hashable, Sendable {
         case .subject: 200
         case .body: 8000
         case .note: 480
+        case .name: 60
         }
     }
 
@@ -89,7 +101,8 @@ enum TextKey: Hashable, Sendable {
         case .subject(.recoveryLink): [.website, .minutes]
         case .body(.recoveryLink): [.website, .link, .minutes]
         case .subject(.recoveryWaiting): [.website, .time]
-        case .body(.recoveryWaiting): [.website, .link, .time]
+        case .body(.recoveryWaiting): [.website, .link, .time, .lost]
+        case .name: []
         // Mail servers write subjects into their logs, so a subject has no code.
         case .subject(let letter): Self.codes.contains(letter) ? Self.ofCodes.filter { $0 != .code } : Self.ofEvents
         case .body(let letter): Self.codes.contains(letter) ? Self.ofCodes : Self.ofEvents
@@ -104,13 +117,13 @@ enum TextKey: Hashable, Sendable {
 
 /// A placeholder in a template.
 enum Placeholder: String, Sendable, CaseIterable {
-    case website, code, link, minutes, ip, place, service, device, time
+    case website, code, link, minutes, ip, place, service, device, time, lost
 
     /// Whether the value is known whenever the text is sent. The other values may be missing, and
     /// then their lines are left out.
     var isAlwaysKnown: Bool {
         switch self {
-        case .website, .code, .link, .minutes, .time: true
+        case .website, .code, .link, .minutes, .time, .lost: true
         case .ip, .place, .service, .device: false
         }
     }

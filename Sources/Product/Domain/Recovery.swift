@@ -52,6 +52,9 @@ public enum RecoveryProof: String, Sendable, CaseIterable {
 ///
 /// A recovery that a new link continues needs its proof again, and then waits anew. Otherwise a thief
 /// of the mailbox with one more factor could use the time that the owner has waited.
+///
+/// The wait protects only an owner who knows of it. So it begins when a mail server has accepted an
+/// announcement, unless a phone has approved the change.
 public struct RecoveryLife: Sendable, Equatable {
     /// The lifetime of a link.
     public static let linkLife = Duration.seconds(900)
@@ -72,11 +75,14 @@ public struct RecoveryLife: Sendable, Equatable {
     /// The time from which the change is possible; nil until the second proof.
     public let readyAt: Timestamp?
     public let expiresAt: Timestamp
+    /// When the first announcement was accepted, or a phone approved the change; nil until then.
+    public let announcedAt: Timestamp?
 
-    public init(state: RecoveryState, readyAt: Timestamp?, expiresAt: Timestamp) {
+    public init(state: RecoveryState, readyAt: Timestamp?, expiresAt: Timestamp, announcedAt: Timestamp? = nil) {
         self.state = state
         self.readyAt = readyAt
         self.expiresAt = expiresAt
+        self.announcedAt = announcedAt
     }
 
     /// A recovery whose link is mailed now.
@@ -93,7 +99,7 @@ public struct RecoveryLife: Sendable, Equatable {
         guard now < expiresAt else { return .expired }
         switch state {
         case .sent: return .sent
-        case .proved: return readyAt.map { now >= $0 } == true ? .ready : .waiting
+        case .proved: return announcedAt != nil && readyAt.map { now >= $0 } == true ? .ready : .waiting
         default: return .opened
         }
     }
@@ -117,7 +123,19 @@ public struct RecoveryLife: Sendable, Equatable {
     public func proved(by proof: RecoveryProof, wait: Duration, at now: Timestamp) throws(Impossible) -> RecoveryLife {
         try require([.opened], at: now)
         let ready = proof == .phone ? now : now + wait
-        return RecoveryLife(state: .proved, readyAt: ready, expiresAt: ready + Self.changeLife)
+        return RecoveryLife(
+            state: .proved, readyAt: ready, expiresAt: ready + Self.changeLife,
+            announcedAt: proof == .phone ? now : nil)
+    }
+
+    /// The life after a mail server has accepted the first announcement. The wait then begins.
+    ///
+    /// - Parameter provedAt: when the second proof was given.
+    public func announced(at now: Timestamp, since provedAt: Timestamp) -> RecoveryLife {
+        guard state == .proved, announcedAt == nil, let readyAt else { return self }
+        let ready = max(readyAt, now + (readyAt - provedAt))
+        return RecoveryLife(
+            state: state, readyAt: ready, expiresAt: ready + Self.changeLife, announcedAt: now)
     }
 
     /// Throws unless the change is possible now.

@@ -8,7 +8,7 @@ import World
     private let values = TemplateValues(
         website: "Bücher & Mehr", code: Secret(utf8: "012345"), link: Secret(utf8: "twoefay://enrol?code=012345"),
         minutes: 5, ip: "203.0.113.7", place: "Köln",
-        service: "Kasse", device: "Telefon", time: Timestamp(rfc3339: "2026-11-22T01:02:03.456Z"))
+        service: "Kasse", device: "Telefon", time: Timestamp(rfc3339: "2026-11-22T01:02:03.456Z"), lost: .token)
 
     private func file(_ name: String, _ text: String) -> CatalogFile {
         CatalogFile(path: name, bytes: Array(text.utf8))
@@ -56,6 +56,7 @@ import World
             case .recoveryWaiting:
                 #expect(worded.text.contains("\ntwoefay://enrol?code=012345\n"))
                 #expect(worded.text.contains("\n2026-11-22 01:02 UTC\n"))
+                #expect(worded.text.contains(language == "en" ? ": your hardware token. " : ": Ihr Hardware-Token. "))
             case .userFrozen, .userLocked, .codesLocked, .recoveryDone, .recoveryCancelled:
                 #expect(worded.text.contains("2026-11-22 01:02 UTC"))
             }

@@ -15,8 +15,9 @@ import World
         let opened = try sent.opened(at: Self.start + .seconds(60))
         #expect(opened.phase(at: Self.start + .seconds(61)) == .opened && opened.readyAt == nil)
         #expect(opened.expiresAt == Self.start + .seconds(3660))
-        let proved = try opened.proved(by: .totp, wait: Self.day, at: Self.start + .seconds(120))
-        let ready = Self.start + .seconds(120) + Self.day
+        let at = Self.start + .seconds(120)
+        let proved = try opened.proved(by: .totp, wait: Self.day, at: at).announced(at: at, since: at)
+        let ready = at + Self.day
         #expect(proved.readyAt == ready)
         #expect(proved.phase(at: ready - .milliseconds(1)) == .waiting)
         #expect(proved.phase(at: ready) == .ready)
@@ -55,9 +56,24 @@ import World
         let later = Self.start + Self.day + .seconds(3600)
         let again = try RecoveryLife.begun(at: later).opened(at: later)
         #expect(again.phase(at: later) == .opened && again.readyAt == nil)
-        let proved = try again.proved(by: .recovery, wait: Self.day, at: later)
+        let proved = try again.proved(by: .recovery, wait: Self.day, at: later).announced(at: later, since: later)
         #expect(proved.phase(at: later + Self.day - .milliseconds(1)) == .waiting)
         #expect(proved.phase(at: later + Self.day) == .ready)
+    }
+
+    /// The owner has the whole wait, also if the mail server was away.
+    @Test func waitBeginsWithTheAnnouncement() throws {
+        let opened = try RecoveryLife.begun(at: Self.start).opened(at: Self.start)
+        let proved = try opened.proved(by: .totp, wait: Self.day, at: Self.start)
+        #expect(proved.phase(at: Self.start + Self.day) == .waiting)
+        #expect(proved.phase(at: proved.expiresAt) == .expired)
+        let late = Self.start + Self.day * 3
+        let announced = proved.announced(at: late, since: Self.start)
+        #expect(announced.readyAt == late + Self.day && announced.announcedAt == late)
+        #expect(announced.expiresAt == late + Self.day + RecoveryLife.changeLife)
+        // Only the first one counts.
+        #expect(announced.announced(at: late + Self.day, since: Self.start) == announced)
+        #expect(opened.announced(at: late, since: Self.start) == opened)
     }
 
     @Test func mailProvesNothing() {

@@ -151,9 +151,21 @@ extension Message {
                 minutes: TemplateValues.minutes(left: left))
         case .recovery(.begin(let link)):
             TemplateValues(website: website, link: link, minutes: TemplateValues.minutes(left: left))
-        case .recovery(.announcement(let cancel, let readyAt)):
-            TemplateValues(website: website, link: cancel, time: readyAt)
+        case .recovery(.announcement(let cancel, let lost, let readyAt)):
+            TemplateValues(website: website, link: cancel, time: readyAt, lost: lost.asLost)
         case .announcement(_, let device, let time): TemplateValues(website: website, device: device, time: time)
+        }
+    }
+}
+
+extension Factor {
+    /// The factor as a mail names it; nil if nobody can lose it.
+    fileprivate var asLost: LostFactor? {
+        switch self {
+        case .totp: .app
+        case .hotp: .token
+        case .push: .phones
+        case .pull, .sms, .mail, .recovery: nil
         }
     }
 }

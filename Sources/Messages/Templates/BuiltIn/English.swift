@@ -296,7 +296,7 @@ extension BuiltIn {
         msgctxt "mail.recovery.waiting.text"
         msgid "A lost factor is about to be replaced."
         msgstr ""
-        "Somebody told {website} that you have lost the app, the token or the phone with which you log in. It can be replaced from this time on:\n"
+        "Somebody told {website} that you have lost this: {lost}. It can be replaced from this time on:\n"
         "\n"
         "{time}\n"
         "\n"
@@ -305,6 +305,18 @@ extension BuiltIn {
         "{link}\n"
         "\n"
         "Then change your password and that of your mailbox, and tell {website}.\n"
+
+        msgctxt "lost.totp"
+        msgid "your authenticator app"
+        msgstr "your authenticator app"
+
+        msgctxt "lost.hotp"
+        msgid "your hardware token"
+        msgstr "your hardware token"
+
+        msgctxt "lost.push"
+        msgid "all your phones"
+        msgstr "all your phones"
 
         msgctxt "mail.recovery.done.subject"
         msgid "Your login at {website} was changed"

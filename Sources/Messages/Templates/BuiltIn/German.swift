@@ -297,7 +297,7 @@ extension BuiltIn {
         msgctxt "mail.recovery.waiting.text"
         msgid "A lost factor is about to be replaced."
         msgstr ""
-        "Jemand hat {website} mitgeteilt, dass Sie die App, den Token oder das Telefon für Ihre Anmeldung verloren haben. Ab diesem Zeitpunkt ist der Ersatz möglich:\n"
+        "Jemand hat {website} mitgeteilt, dass Ihnen Folgendes verloren gegangen ist: {lost}. Ab diesem Zeitpunkt ist der Ersatz möglich:\n"
         "\n"
         "{time}\n"
         "\n"
@@ -306,6 +306,18 @@ extension BuiltIn {
         "{link}\n"
         "\n"
         "Ändern Sie dann Ihr Passwort und das Ihres Postfachs, und verständigen Sie {website}.\n"
+
+        msgctxt "lost.totp"
+        msgid "your authenticator app"
+        msgstr "Ihre Authentifizierungs-App"
+
+        msgctxt "lost.hotp"
+        msgid "your hardware token"
+        msgstr "Ihr Hardware-Token"
+
+        msgctxt "lost.push"
+        msgid "all your phones"
+        msgstr "alle Ihre Telefone"
 
         msgctxt "mail.recovery.done.subject"
         msgid "Your login at {website} was changed"

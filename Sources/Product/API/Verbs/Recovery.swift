@@ -8,9 +8,10 @@ enum Recovery {
     typealias P = Parameters
 
     private static let members =
-        "recovery, username, factor, state, ready_at?, expires_at, proof?, proofs, spoken_code?, challenge?, number?"
+        "recovery, username, factor, state, ready_at?, announced_at?, expires_at, proof?, proofs, spoken_code?, "
+        + "challenge?, number?"
     private static let listed = (
-        200, "recoveries: [{recovery, factor, state, started_by, created_at, ready_at?, expires_at}]"
+        200, "recoveries: [{recovery, factor, state, started_by, created_at, ready_at?, announced_at?, expires_at}]"
     )
     private static let unknown = (404, "no open recovery has this token or handle")
 
@@ -154,6 +155,7 @@ enum Recovery {
                 "started_by": .word(row.startedBy), "created_at": .timestamp(row.createdAt),
             ]
             if let ready = row.life.readyAt { object.set("ready_at", .timestamp(ready)) }
+            if let announced = row.life.announcedAt { object.set("announced_at", .timestamp(announced)) }
             object.set("expires_at", .timestamp(row.life.expiresAt))
             return .object(object)
         }
@@ -194,6 +196,7 @@ extension SeenRecovery {
             "factor": .word(recovery.factor), "state": .word(phase),
         ]
         if let ready = recovery.life.readyAt { object.set("ready_at", .timestamp(ready)) }
+        if let announced = recovery.life.announcedAt { object.set("announced_at", .timestamp(announced)) }
         object.set("expires_at", .timestamp(recovery.life.expiresAt))
         if let proof = recovery.proof { object.set("proof", .word(proof)) }
         object.set("proofs", .array(proofs.map { .word($0) }))

@@ -13,8 +13,6 @@ import World
 public struct RecoveryMail: Sendable {
     /// The event in the outbox entry of the link. That of the announcement is the account event.
     public static let link = "recovery.link"
-    /// The time for which the relay retries an announcement.
-    static let announcementLife = Duration.seconds(86_400)
 
     public let entry: OutboxEntryID
     public let event: String
@@ -111,9 +109,8 @@ extension RecoveryProving {
         let event = AccountEvent.recoveryWaiting.rawValue
         var mails: [RecoveryMail] = []
         for label in ["recovery mail", "recovery mail former"] {
-            mails.append(
-                try RecoveryMail(
-                    event, label, drawn, delivery, until: delivery.at + RecoveryMail.announcementLife))
+            // The change is not possible before one of them was accepted.
+            mails.append(try RecoveryMail(event, label, drawn, delivery, until: life.expiresAt))
         }
         self.init(
             recovery: recovery, life: life, proof: proof, approved: approved, note: note,

@@ -119,6 +119,15 @@ extension Relay {
         let phase = row.life.phase(at: now)
         guard !phases.contains(phase) else { return }
         let ready = phase == .waiting ? row.life.readyAt : nil
+        guard row.life.announcedAt != nil || phase != .waiting else {
+            throw .conflict([
+                FieldFault(
+                    "handle", .state,
+                    LocalizedText(
+                        "has the state waiting: no mail server has accepted the announcement yet",
+                        de: "hat den Zustand waiting: Noch kein Mailserver hat die Ankündigung angenommen"))
+            ])
+        }
         throw .conflict([
             FieldFault(
                 "handle", .state,

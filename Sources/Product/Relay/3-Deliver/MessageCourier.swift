@@ -50,7 +50,7 @@ public struct Message: Sendable {
         /// The link that begins the recovery.
         case begin(Secret)
         /// The announcement of a change, with the link that cancels it.
-        case announcement(cancel: Secret, readyAt: Timestamp)
+        case announcement(cancel: Secret, lost: Factor, readyAt: Timestamp)
     }
 
     /// The id of the message, the same at every attempt. The receiver can recognise a repetition by

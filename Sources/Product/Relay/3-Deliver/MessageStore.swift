@@ -46,12 +46,7 @@ public struct MessageRow: Sendable {
         ///   - website: the name in the URI.
         ///   - sealed: the secret of the code.
         case activation(UserToken, website: String, sealed: [UInt8])
-        /// - Parameters:
-        ///   - event: whether it is the link or the announcement.
-        ///   - policy: the policies of the website, with the page for the link.
-        ///   - sealed: the secret of the token.
-        ///   - readyAt: the time of the change, as far as it is known.
-        case recovery(event: String, policy: String, sealed: [UInt8], readyAt: Timestamp?)
+        case recovery(MailedRecovery)
         /// The content no longer exists: its factor was removed.
         case nothing
     }
@@ -106,6 +101,37 @@ public struct MessageRow: Sendable {
     }
 }
 
+/// A recovery about which a mail is sent.
+public struct MailedRecovery: Sendable {
+    public let id: RecoveryID
+    /// The event of the outbox entry: whether it is the link or the announcement.
+    public let event: String
+    public let lost: Factor
+    public let life: RecoveryLife
+    /// The policies of the website, with the page for the link.
+    public let policy: String
+    /// The secret of the token.
+    public let sealed: [UInt8]
+
+    public init(id: RecoveryID, event: String, lost: Factor, life: RecoveryLife, policy: String, sealed: [UInt8]) {
+        self.id = id
+        self.event = event
+        self.lost = lost
+        self.life = life
+        self.policy = policy
+        self.sealed = sealed
+    }
+
+    var isAnnouncement: Bool { event != RecoveryMail.link }
+}
+
+/// The change of a recovery of which a mail server has accepted the first announcement.
+public struct AnnouncedChange: Sendable {
+    public let recovery: RecoveryID
+    public let user: UserID
+    public let life: RecoveryLife
+}
+
 /// The final outcome of one message. The outcome of a code does not end the challenge: the user may
 /// still enter a code that arrived.
 public struct MessageSettlement: Sendable {
@@ -120,9 +146,14 @@ public struct MessageSettlement: Sendable {
     public let isDead: Bool
     /// Whether the secret that is stored for the entry is deleted.
     public let dropsSecret: Bool
+    /// The recovery whose wait begins now; nil for all other messages.
+    public let announced: AnnouncedChange?
     public let at: Timestamp
 
-    init(of row: MessageRow, _ step: StepState, _ reason: String?, isDead: Bool, at: Timestamp) {
+    /// - Parameter attemptedAt: when the last attempt began.
+    init(
+        of row: MessageRow, _ step: StepState, _ reason: String?, isDead: Bool, attemptedAt: Timestamp, at: Timestamp
+    ) {
         entry = row.id
         kind = row.kind
         challenge = row.challenge
@@ -134,6 +165,13 @@ public struct MessageSettlement: Sendable {
             case .activation, .recovery: true
             case .code, .announcement, .nothing: false
             }
+        if step == .sent, case .recovery(let mailed) = row.content, mailed.isAnnouncement {
+            announced = AnnouncedChange(
+                recovery: mailed.id, user: row.user,
+                life: mailed.life.announced(at: attemptedAt, since: row.createdAt))
+        } else {
+            announced = nil
+        }
         self.at = at
     }
 }

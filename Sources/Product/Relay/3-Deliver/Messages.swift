@@ -43,10 +43,11 @@ extension Relay {
         guard let courier = row.kind == .mail ? mail : texts else {
             return await settle(row, .undeliverable, row.kind == .mail ? "no mail server is set" : "no gateway is set")
         }
+        let begin = time.now()
         // The reason of the last attempt explains why the message was not sent.
-        guard time.now() < row.expiresAt else { return await settle(row, .expired, row.reason ?? "expired unsent") }
+        guard begin < row.expiresAt else { return await settle(row, .expired, row.reason ?? "expired unsent") }
         guard let address = row.address else { return await settle(row, .undeliverable, "no address") }
-        guard let content = content(of: row) else {
+        guard let content = content(of: row, at: begin) else {
             return await settle(row, .undeliverable, "the content no longer exists")
         }
         if case .announcement(let event, _, _) = content,
@@ -61,7 +62,7 @@ extension Relay {
         let counts = { courier.countsAsSent(message) }
         metrics.messaged(row.kind, outcome)
         switch outcome {
-        case .accepted(let gateway): await settle(row, .sent, nil, by: gateway)
+        case .accepted(let gateway): await settle(row, .sent, nil, by: gateway, attemptedAt: begin)
         case .unregistered(_, let reason): await settle(row, .refused, reason)
         // An operator may repair the fault while the message about the account event is still
         // useful.
@@ -79,15 +80,14 @@ extension Relay {
     }
 
     /// The content of a message; nil if it cannot be built any more.
-    private func content(of row: MessageRow) -> Message.Content? {
+    private func content(of row: MessageRow, at now: Timestamp) -> Message.Content? {
         switch row.content {
         case .nothing: return nil
         case .announcement(let announcement, let device):
             return .announcement(announcement, device: device, at: row.createdAt)
         case .activation(let token, let website, let sealed):
             return activation(of: row, token: token, website: website, sealed: sealed).map { .activation($0) }
-        case .recovery(let event, let policy, let sealed, let readyAt):
-            return recovery(of: row, event, policy, sealed, readyAt).map { .recovery($0) }
+        case .recovery(let mailed): return recovery(mailed, of: row, at: now).map { .recovery($0) }
         case .code(let factor, let counter, let context):
             guard let secret = try? secret(of: factor, user: row.user, website: row.website),
                 let counter = UInt64(exactly: counter), OTP.digits.contains(factor.digits)
@@ -113,24 +113,30 @@ extension Relay {
         return Message.Activation(code: Secret(utf8: activation.code), link: Secret(utf8: activation.uri))
     }
 
-    private func recovery(
-        of row: MessageRow, _ event: String, _ policy: String, _ sealed: [UInt8], _ readyAt: Timestamp?
-    ) -> Message.Recovery? {
+    private func recovery(_ mailed: MailedRecovery, of row: MessageRow, at now: Timestamp) -> Message.Recovery? {
         let use = OperationSecret.Use(.recoveryMail, user: row.user, website: row.website)
-        guard let secret = try? opened(sealed, for: use, of: ActivationMail.row(of: row.id)),
-            let page = (try? defaultPolicy.changed(by: policy))?.recoveryURL
+        guard let secret = try? opened(mailed.sealed, for: use, of: ActivationMail.row(of: row.id)),
+            let page = (try? defaultPolicy.changed(by: mailed.policy))?.recoveryURL
         else { return nil }
-        let link = RecoveryToken.address(secret, event: event, at: page)
-        guard event != RecoveryMail.link else { return .begin(link) }
-        return .announcement(cancel: link, readyAt: readyAt ?? row.createdAt)
+        let link = RecoveryToken.address(secret, event: mailed.event, at: page)
+        guard mailed.isAnnouncement else { return .begin(link) }
+        // If it is the first one that is accepted, the wait begins now.
+        let readyAt = mailed.life.announced(at: now, since: row.createdAt).readyAt
+        return .announcement(cancel: link, lost: mailed.lost, readyAt: readyAt ?? row.createdAt)
     }
 
-    private func settle(_ row: MessageRow, _ step: StepState, _ reason: String?, by gateway: String? = nil) async {
+    /// - Parameter attemptedAt: when the attempt began; nil if there was none.
+    private func settle(
+        _ row: MessageRow, _ step: StepState, _ reason: String?, by gateway: String? = nil,
+        attemptedAt: Timestamp? = nil
+    ) async {
         // Only a refused or expired message about an account event becomes a dead letter. If it was
         // undeliverable or over the budget, no operator needs it, and a code is useless later.
         let isDead = row.content.isAnnouncement && [.refused, .expired].contains(step)
         let operation = operations.new()
-        let settlement = MessageSettlement(of: row, step, reason, isDead: isDead, at: time.now())
+        let now = time.now()
+        let settlement = MessageSettlement(
+            of: row, step, reason, isDead: isDead, attemptedAt: attemptedAt ?? now, at: now)
         await write(
             SettledMessage(row: row, settlement: settlement, gateway: gateway, operation: operation.id), as: operation)
     }
@@ -239,7 +245,7 @@ extension MessageRow.Content {
     fileprivate var isAnnouncement: Bool {
         switch self {
         case .announcement: true
-        case .recovery(let event, _, _, _): event != RecoveryMail.link
+        case .recovery(let mailed): mailed.isAnnouncement
         case .code, .activation, .nothing: false
         }
     }
@@ -248,7 +254,7 @@ extension MessageRow.Content {
         switch self {
         case .code: "code"
         case .activation: ActivationMail.event
-        case .recovery(let event, _, _, _): event
+        case .recovery(let mailed): mailed.event
         case .announcement(let announcement, _): announcement.rawValue
         case .nothing: "nothing"
         }

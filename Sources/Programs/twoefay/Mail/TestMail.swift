@@ -156,7 +156,8 @@ private enum SampleMail: String, CaseIterable {
         case .recoveryWaiting:
             return .recovery(
                 .announcement(
-                    cancel: Secret(utf8: "https://shop.example/recover#cancel=sample"), readyAt: now + .seconds(86_400))
+                    cancel: Secret(utf8: "https://shop.example/recover#cancel=sample"), lost: .totp,
+                    readyAt: now + .seconds(86_400))
             )
         case .recoveryDone: return .announcement(.recoveryDone, device: nil, at: now)
         case .recoveryCancelled: return .announcement(.recoveryCancelled, device: nil, at: now)

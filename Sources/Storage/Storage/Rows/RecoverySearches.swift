@@ -47,15 +47,11 @@ extension SignedRows {
     private static let recoveryOfEntry = RowSearch(
         .recovery, where: "challenge_id = (SELECT o.challenge_id FROM outbox o WHERE o.id = :entry)")
 
-    /// The recoveries that a mail may announce.
-    static func recoveries(of entry: OutboxEntryID) -> SignedRows { recoveriesOfMail(entry: .id(entry)) }
+    /// The recovery about which a mail is.
+    static func recovery(mailedBy entry: OutboxEntryID) -> SignedRows { recoveryOfMail(entry: .id(entry)) }
 
-    private static let recoveriesOfMail = RowSearch(
-        .recovery,
-        where: """
-            state = 'proved' AND user_id =
-            (SELECT o.user_id FROM outbox o WHERE o.id = :entry AND o.event = 'recovery.waiting')
-            """)
+    private static let recoveryOfMail = RowSearch(
+        .recovery, where: "id = (SELECT o.recovery_id FROM outbox o WHERE o.id = :entry)")
 
     /// The recovery to which a factor belongs.
     static func recovery(of factor: FactorID) -> SignedRows { recoveryOfFactor(factor: .id(factor)) }

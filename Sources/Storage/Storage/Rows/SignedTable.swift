@@ -150,8 +150,8 @@ extension SignedTable {
     static let recovery = SignedTable(
         "recovery", key: ["id"],
         granting: [
-            "user_id", "factor", "link", "address", "handle", "cancel", "proof", "ready_at", "challenge_id",
-            "expires_at",
+            "user_id", "factor", "link", "address", "handle", "cancel", "proof", "ready_at", "announced_at",
+            "challenge_id", "expires_at",
         ], rights: ["state = 'sent'", "state IN ('opened', 'proved')", "state = 'proved'"])
 
     /// The table is signed because a row names the operation that a repeated request continues.
@@ -165,6 +165,7 @@ extension SignedTable {
     static let outbox = SignedTable(
         "outbox", key: ["id"],
         granting: [
-            "kind", "event", "user_id", "website_id", "challenge_id", "device_id", "factor_id", "counter", "address",
+            "kind", "event", "user_id", "website_id", "challenge_id", "device_id", "factor_id", "counter",
+            "recovery_id", "address",
         ])
 }

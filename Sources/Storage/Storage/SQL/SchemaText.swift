@@ -298,6 +298,7 @@ enum SchemaText {
             proof varchar(16),                      -- the second proof: phone, totp, hotp, sms, recovery, operator
             proved_at datetime(3),
             ready_at datetime(3),                   -- the change is possible from then on; null: before the first proof
+            announced_at datetime(3),               -- the first announcement was accepted, or a phone approved; null: not ready
             challenge_id binary(16),                -- the newest request to the phones
             started_by varchar(16) NOT NULL,        -- website, operator
             stopped_by varchar(16),                 -- of a cancelled one: phone, website, operator, code (a mailed link), relay
@@ -402,6 +403,7 @@ enum SchemaText {
             device_id binary(16),
             factor_id binary(16),                   -- of a code: its factor
             counter bigint,                         -- of a code: its counter
+            recovery_id binary(16),                 -- of a mail about a recovery: which one
             address varchar(512),                   -- of a mail or sms: the recipient, or sealed
             language varchar(256),
             created_at datetime(3),

@@ -145,7 +145,7 @@ extension Message {
         let secret: Secret
         switch content {
         case .recovery(.begin(let link)): secret = link
-        case .recovery(.announcement(let link, _)): secret = link
+        case .recovery(.announcement(let link, _, _)): secret = link
         default: return nil
         }
         let text = String(decoding: secret.reveal(), as: UTF8.self)

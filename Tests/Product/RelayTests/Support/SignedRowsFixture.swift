@@ -99,13 +99,13 @@ struct SignedRowsFixture {
         "recovery": [
             Column("id", id), Column("user_id", id), Column("factor", "'hotp'"), Column("link", digest),
             Column("address", "'stranger@example.com'"), Column("handle", digest), Column("cancel", digest),
-            Column("proof", "'operator'"), Column("ready_at", moment), Column("challenge_id", id),
-            Column("expires_at", moment), Column("state", "'proved'"),
+            Column("proof", "'operator'"), Column("ready_at", moment), Column("announced_at", moment),
+            Column("challenge_id", id), Column("expires_at", moment), Column("state", "'proved'"),
         ],
         "outbox": [
             Column("id", id), Column("kind", "'mail'"), Column("event", "'user.unlocked'"), Column("user_id", id),
             Column("website_id", id), Column("challenge_id", id), Column("device_id", id), Column("factor_id", id),
-            Column("counter", "99"), Column("address", "'stranger@example.com'"),
+            Column("counter", "99"), Column("recovery_id", id), Column("address", "'stranger@example.com'"),
         ],
     ]
 

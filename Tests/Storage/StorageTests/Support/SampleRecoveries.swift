@@ -50,6 +50,20 @@ extension Sample {
                 announcement: announcement, drawn, delivery(94, proving))
             _ = try await store.prove(proof, as: proving)
         }
+        let mailed = operation()
+        let mail = try RecoveryProving(
+            row(94, .opened), RecoveryLife(state: .proved, readyAt: now, expiresAt: later), by: .totp, nil,
+            announcement: nil, drawn, delivery(94, mailed)
+        ).mails[0]
+        let content = MailedRecovery(
+            id: id(94), event: mail.event, lost: .totp,
+            life: RecoveryLife(state: .proved, readyAt: now, expiresAt: later), policy: "{}", sealed: [1])
+        let message = MessageRow(
+            id: mail.entry, kind: .mail, user: id(94), website: website, challenge: nil, websiteName: "Shop",
+            userName: nil, language: nil, address: "a@example.com", content: .recovery(content), createdAt: now,
+            expiresAt: later, attempts: 0, reason: nil, ambiguousAt: nil, deadline: nil)
+        let settlement = MessageSettlement(of: message, .sent, nil, isDead: false, attemptedAt: now, at: now)
+        _ = try await store.settle(settlement, as: operation())
         _ = try await store.recovery(announcedBy: announcement.entry)
         try await store.dropAnnouncement(announcement.entry)
         try await runRecoveryEnds(on: store, operation)

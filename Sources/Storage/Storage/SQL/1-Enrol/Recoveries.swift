@@ -85,7 +85,7 @@ public enum Recoveries {
         r.factor AS recovery_factor, r.state AS recovery_state, r.ready_at AS recovery_ready_at,
         r.expires_at AS recovery_expires_at, r.proof AS recovery_proof, r.started_by AS recovery_started_by,
         r.challenge_id AS recovery_challenge, r.cancel AS recovery_cancel, r.created_at AS recovery_created_at,
-        r.operation AS recovery_operation
+        r.operation AS recovery_operation, r.announced_at AS recovery_announced_at
         """
 
     static func read(_ row: Row) throws(StoreFailure) -> RecoveryRow {
@@ -94,7 +94,8 @@ public enum Recoveries {
             username: try row.text("recovery_username"), factor: try row.word("recovery_factor"),
             life: RecoveryLife(
                 state: try row.word("recovery_state"), readyAt: try row.optionalTimestamp("recovery_ready_at"),
-                expiresAt: try row.timestamp("recovery_expires_at")),
+                expiresAt: try row.timestamp("recovery_expires_at"),
+                announcedAt: try row.optionalTimestamp("recovery_announced_at")),
             proof: try row.optionalWord("recovery_proof"), startedBy: try row.word("recovery_started_by"),
             challenge: try row.optionalID("recovery_challenge"), cancel: try row.optionalBlob("recovery_cancel"),
             createdAt: try row.timestamp("recovery_created_at"), operation: try row.id("recovery_operation"))
@@ -255,8 +256,8 @@ extension Recoveries {
         into: .outbox, once: true,
         """
         INSERT INTO outbox
-        (id, kind, event, user_id, address, language, created_at, expires_at, due_at, attempts, holder)
-        SELECT :entry, 'mail', :event, u.id, CASE :isToFormer WHEN 1 THEN u.former_email ELSE r.address END,
+        (id, kind, event, user_id, recovery_id, address, language, created_at, expires_at, due_at, attempts, holder)
+        SELECT :entry, 'mail', :event, u.id, r.id, CASE :isToFormer WHEN 1 THEN u.former_email ELSE r.address END,
         coalesce(:language, u.language), :now, :expiresAt, :dueAt, 0, :relay
         FROM user u JOIN recovery r ON r.user_id = u.id
         WHERE u.id = :user AND u.operation = :operation AND r.id = :recovery AND r.operation = :operation

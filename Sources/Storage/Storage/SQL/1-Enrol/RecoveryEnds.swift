@@ -114,7 +114,8 @@ extension Recoveries {
         """
         \(TakenAddresses.unmarkIf) NOT EXISTS
         (SELECT 1 FROM recovery r WHERE r.id = :recovery AND r.user_id = user.id AND r.operation = :before
-        AND r.factor = :factor AND r.state = 'proved' AND r.ready_at <= :now AND r.expires_at > :now)
+        AND r.factor = :factor AND r.state = 'proved' AND r.ready_at <= :now AND r.announced_at IS NOT NULL
+        AND r.expires_at > :now)
         """)
 
     static func rows(_ use: RecoveryUse?, as operation: Operation) -> [SignedRows] {

@@ -22,7 +22,8 @@ extension Recoveries {
         writes += [
             prove(
                 proof: .word(proving.proof), now: now, readyAt: .timestamp(proving.life.readyAt),
-                expiresAt: .timestamp(proving.life.expiresAt), cancel: .blob(proving.cancel),
+                announcedAt: .timestamp(proving.life.announcedAt), expiresAt: .timestamp(proving.life.expiresAt),
+                cancel: .blob(proving.cancel),
                 challenge: .id(proving.announcement?.challenge), operation: own, recovery: id, user: user),
             auditRecovery(
                 operation: own, now: now, event: .text("recovery.proved"), outcome: .word(proving.proof),
@@ -54,7 +55,7 @@ extension Recoveries {
     private static let prove = Statement(
         """
         UPDATE recovery SET state = 'proved', proof = :proof, proved_at = :now, ready_at = :readyAt,
-        expires_at = :expiresAt, cancel = :cancel, challenge_id = :challenge, operation = :operation
+        announced_at = :announcedAt, expires_at = :expiresAt, cancel = :cancel, challenge_id = :challenge, operation = :operation
         WHERE id = :recovery AND user_id = :user AND \(Guards.userMarked)
         """)
 
@@ -75,6 +76,24 @@ extension Recoveries {
         SELECT :entry, 'recovery', r.user_id, :challenge, :now, :dueAt, 0, :relay FROM recovery r
         WHERE r.id = :recovery AND r.operation = :operation AND EXISTS (SELECT 1 FROM device d
         WHERE d.user_id = r.user_id AND d.state = 'active' AND d.public_key IS NOT NULL)
+        """)
+}
+
+// MARK: The announcement
+
+extension Recoveries {
+    /// Stores that a mail server has accepted an announcement. The wait begins with the first one,
+    /// so a second one changes nothing. It is part of the change that settles the mail.
+    static func announced(_ change: AnnouncedChange, as operation: Operation) -> BoundStatement {
+        announce(
+            announcedAt: .timestamp(change.life.announcedAt), readyAt: .timestamp(change.life.readyAt),
+            expiresAt: .timestamp(change.life.expiresAt), recovery: .id(change.recovery), operation: .id(operation))
+    }
+
+    private static let announce = Statement(
+        """
+        UPDATE recovery SET announced_at = :announcedAt, ready_at = :readyAt, expires_at = :expiresAt
+        WHERE id = :recovery AND state = 'proved' AND announced_at IS NULL AND \(Guards.audited)
         """)
 }
 
@@ -145,6 +164,7 @@ extension Recoveries {
     private static let approve = Statement(
         """
         UPDATE recovery SET ready_at = CASE WHEN factor <> 'push' AND ready_at > :now THEN :now ELSE ready_at END,
+        announced_at = CASE WHEN factor <> 'push' THEN coalesce(announced_at, :now) ELSE announced_at END,
         operation = :own
         WHERE challenge_id = :challenge AND state = 'proved' AND \(Guards.challengeWritten)
         """)

@@ -16,7 +16,7 @@ private enum Messages {
     static func rows(_ entry: OutboxEntryID) -> [SignedRows] {
         [
             .entry(entry), .user(of: entry), .website(of: entry), .challenge(of: entry), .factor(of: entry),
-            .address(of: entry), .recoveries(of: entry),
+            .address(of: entry), .recovery(mailedBy: entry),
         ]
     }
 }
@@ -29,12 +29,13 @@ private let messageOfEntry = Statement(
     u.display_name AS user_name, coalesce(o.language, u.language) AS language, o.event, d.name AS device_name, c.context,
     coalesce(o.address, m.address, CASE o.kind WHEN 'mail' THEN u.email END) AS address,
     o.created_at, o.expires_at, o.attempts, o.reason, o.ambiguous_at, o.counter, u.token, w.name AS website_key,
-    s.sealed AS activation_secret, w.policy AS website_policy, (SELECT r.ready_at FROM recovery r
-    WHERE r.user_id = o.user_id AND r.state = 'proved' ORDER BY r.proved_at DESC LIMIT 1) AS ready_at, \(CodeFactors.columns),
+    s.sealed AS activation_secret, w.policy AS website_policy, r.id AS recovery_id, r.factor AS lost_factor,
+    r.state AS recovery_state, r.ready_at, r.expires_at AS recovery_expires_at, r.announced_at, \(CodeFactors.columns),
     (SELECT min(n.due_at) FROM outbox n WHERE n.challenge_id = o.challenge_id AND n.kind = 'next') AS deadline
     FROM outbox o JOIN user u ON u.id = o.user_id JOIN website w ON w.id = u.website_id
     LEFT JOIN challenge c ON c.id = o.challenge_id LEFT JOIN device d ON d.id = o.device_id
     LEFT JOIN factor f ON f.id = o.factor_id LEFT JOIN operation_secret s ON s.operation = o.id
+    LEFT JOIN recovery r ON r.id = o.recovery_id
     LEFT JOIN factor m ON m.user_id = o.user_id AND m.kind = o.kind AND m.state = 'active'
     WHERE o.id = :entry AND o.dead_at IS NULL AND c.decided_at IS NULL
     """)
@@ -71,10 +72,17 @@ extension Row {
 
 extension Row {
     fileprivate func recovery(_ event: String) throws(StoreFailure) -> MessageRow.Content {
-        guard let sealed = try optionalBlob("activation_secret") else { return .nothing }
+        guard let sealed = try optionalBlob("activation_secret"), let id: RecoveryID = try optionalID("recovery_id")
+        else { return .nothing }
+        let life = RecoveryLife(
+            state: try word("recovery_state"), readyAt: try optionalTimestamp("ready_at"),
+            expiresAt: try timestamp("recovery_expires_at"), announcedAt: try optionalTimestamp("announced_at"))
+        // Another mail tells of a cancelled one.
+        guard life.state != .cancelled else { return .nothing }
         return .recovery(
-            event: event, policy: try text("website_policy"), sealed: sealed,
-            readyAt: try optionalTimestamp("ready_at"))
+            MailedRecovery(
+                id: id, event: event, lost: try word("lost_factor"), life: life, policy: try text("website_policy"),
+                sealed: sealed))
     }
 
     fileprivate func activation() throws(StoreFailure) -> MessageRow.Content {
@@ -98,6 +106,12 @@ extension Store {
                 of: settlement.entry, settlement.kind == .mail ? .mail : .sms, settlement.step, settlement.reason,
                 in: challenge, at: settlement.at, as: operation)
         }
+        var rows: [SignedRows] = []
+        if let announced = settlement.announced {
+            writes.insert(Locks.hold(user: .id(announced.user)), at: 0)
+            writes.append(Recoveries.announced(announced, as: operation))
+            rows.append(.recovery(announced.recovery).signed)
+        }
         if settlement.dropsSecret {
             writes.append(OperationSecrets.dropped(ActivationMail.row(of: settlement.entry)))
         }
@@ -107,7 +121,7 @@ extension Store {
                     now: .timestamp(settlement.at), reason: .text(settlement.reason), entry: entry,
                     operation: .id(operation))
                 : StepSettlement.drop(settlement.entry, as: operation))
-        return try await run(Query(change: Change("settle", operation, writes)) { rows in rows.happened })
+        return try await run(Query(change: Change("settle", operation, rows: rows, writes)) { rows in rows.happened })
     }
 }
 
