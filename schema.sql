@@ -96,6 +96,7 @@ CREATE TABLE IF NOT EXISTS activation (
     expires_at datetime(3) NOT NULL,
     used_at datetime(3),                    -- used, or made void
     approval varchar(16),                   -- who approved the further phone: user, website (its policy), operator; recovery: it replaces all others
+    recovery_id binary(16),                 -- with the approval recovery: which one
     address varchar(512),                   -- of a mailed code: the recipient, or sealed; void once the user has another address
     operation binary(16) NOT NULL,
     mac binary(36)                          -- by the relay that wrote the row (see threat-model.md)

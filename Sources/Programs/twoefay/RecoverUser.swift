@@ -51,7 +51,7 @@ extension Tool {
         case .limited:
             throw Failure(
                 .conflict, "\(user.fullName) got \(NewRecovery.most) links in the last hour",
-                next: "The newest link may still be valid. Run it again later.")
+                next: "The newest link is still valid. Run it again in 15 minutes.")
         case .impossible:
             throw Failure(
                 .conflict,
@@ -73,7 +73,7 @@ extension Tool {
             ],
             notes: """
                 Let the person read the code from the page that the link opened. A recovery with another code is one of
-                somebody else, who reads the same mailbox. The change is announced to the user's phones and mail
+                somebody else, who reads the same mailbox; it ends when this one is approved. The change is announced to the user's phones and mail
                 addresses. It waits for the hours of the policy recovery-wait, unless a phone approves it. The audit
                 keeps both texts: do not write the number of a document.
                 """)
@@ -90,8 +90,10 @@ extension Tool {
         defer { store.close() }
         let user = try store.user(invocation)
         let website = try store.recoverable(user)
-        let row = try store.recovery(of: user, lost) { $0.phase(at: store.now) == .opened }
-        guard SpokenCode(of: row.id).matches(code) else { throw OperatorStore.otherCode(user) }
+        let open = try store.recoveries(of: user, lost)
+        guard let row = SpokenCode.recovery(code, among: open, at: store.now) else {
+            throw store.noSuchCode(user, lost, open)
+        }
         let operation = try store.newOperation()
         let delivery = try store.delivery(to: user, of: website, as: operation)
         let asks = website.policy.factors.contains(.push) && website.policy.answers != .website
@@ -123,23 +125,33 @@ extension Tool {
 
     static let cancelRecovery = Subcommand(
         command: Command(
-            "user cancel-recovery", "Cancels the recovery of a lost factor.", operands: [user],
+            "user cancel-recovery", "Cancels all recoveries of a lost factor, and their links.", operands: [user],
             options: [OperatorStore.usersWebsite, factor])
     ) { invocation throws(Failure) in
         let lost = try invocation.lostFactor("Run 'twoefay user cancel-recovery --help' for usage.")
         let store = try OperatorStore(try Settings.load(invocation))
         defer { store.close() }
         let user = try store.user(invocation)
-        let row = try store.recovery(of: user, lost) { _ in true }
-        let cancelling = RecoveryCancelling(row.id, of: user.id, by: .operator, at: store.now)
-        guard try store.run({ Recoveries.cancel(cancelling, as: $0) }) else {
-            throw Failure(.conflict, "the recovery has ended in the meantime", next: "Nothing was changed.")
+        let now = store.now
+        let open = try store.recoveries(of: user, lost)
+        guard !open.isEmpty else { throw OperatorStore.noneOpen(user, lost) }
+        guard
+            try store.run({ Recoveries.cancelAll(of: user.id, lost, by: .operator, at: now, as: $0) })
+        else {
+            throw Failure(.conflict, "the recoveries have ended in the meantime", next: "Nothing was changed.")
         }
+        let lines = open.map { "\($0.id.text) was \($0.life.phase(at: now).rawValue)" }
         return Report(
-            "The recovery of \(user.fullName) is cancelled. Its links and what it has created are void.",
+            (["All recoveries of \(lost.lostName) of \(user.fullName) are cancelled, with what they created:"] + lines)
+                .joined(separator: "\n"),
             json: .object([
                 "user": .string(user.username), "website": .string(user.website), "factor": .string(lost.rawValue),
-                "recovery": .string(row.id.text),
+                "cancelled": .array(
+                    open.map {
+                        .object([
+                            "recovery": .string($0.id.text), "state": .string($0.life.phase(at: now).rawValue),
+                        ])
+                    }),
             ]))
     }
 }
@@ -168,12 +180,27 @@ extension OperatorStore {
         return RecoverableWebsite(id: listed.id, policy: policy)
     }
 
-    fileprivate static func otherCode(_ user: Accounts.User) -> Failure {
+    fileprivate static func noneOpen(_ user: Accounts.User, _ factor: Factor) -> Failure {
         Failure(
-            .conflict, "the code is not that of the open recovery of \(user.fullName)",
-            next: "Let the person read it again. If it is the same, somebody else has opened a newer link: they read "
-                + "the person's mail. Stop that one with 'twoefay user cancel-recovery', and do not send another link "
-                + "before the person has another mail address.")
+            .notFound, "\(user.fullName) has no open recovery of \(factor.lostName)",
+            next: "'twoefay user recover' starts one.")
+    }
+
+    /// The failure if no opened recovery has the code.
+    fileprivate func noSuchCode(
+        _ user: Accounts.User, _ factor: Factor, _ open: [RecoveryRow]
+    ) -> Failure {
+        guard !open.isEmpty else { return Self.noneOpen(user, factor) }
+        guard open.contains(where: { $0.life.phase(at: now) == .opened }) else {
+            let states = open.map { $0.life.phase(at: now).rawValue }.joined(separator: ", ")
+            return Failure(
+                .notFound, "the recovery of \(user.fullName) has the state \(states): the link must be opened first",
+                next: "'twoefay user recover' has another link mailed.")
+        }
+        return Failure(
+            .conflict, "no opened recovery of \(user.fullName) has this code",
+            next: "Let the person read it again, and open the link again if the page does not show it any more. "
+                + "'twoefay user cancel-recovery' stops all of them.")
     }
 
     fileprivate func delivery(
@@ -184,18 +211,9 @@ extension OperatorStore {
             by: try settings.loadMasterKey().usableSealer(), SystemRandomness())
     }
 
-    fileprivate func recovery(
-        of user: Accounts.User, _ factor: Factor, where isMeant: (RecoveryLife) -> Bool
-    ) throws(Failure) -> RecoveryRow {
-        let open = try read(Recoveries.open(of: user.id, at: now)).filter { $0.factor == factor }
-        if let row = open.first(where: { isMeant($0.life) }) { return row }
-        let states = open.map { $0.life.phase(at: now).rawValue }.joined(separator: ", ")
-        throw Failure(
-            .notFound,
-            open.isEmpty
-                ? "\(user.fullName) has no open recovery of \(factor.lostName)"
-                : "the recovery of \(user.fullName) has the state \(states): the link must be opened first",
-            next: "'twoefay user recover' starts one.")
+    /// Returns the open recoveries of a factor, the newest first.
+    fileprivate func recoveries(of user: Accounts.User, _ factor: Factor) throws(Failure) -> [RecoveryRow] {
+        try read(Recoveries.open(of: user.id, at: now)).filter { $0.factor == factor }
     }
 }
 

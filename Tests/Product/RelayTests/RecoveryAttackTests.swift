@@ -26,6 +26,9 @@ import World
             try fixture.rig.stop(state)
             #expect(try await fixture.start() == expected)
         }
+        try fixture.rig.stop(.active)
+        try await fixture.expire(at: fixture.rig.time.now())
+        #expect(try await fixture.start() == expected)
         #expect(fixture.rig.mails.sent.count == before + 1)
     }
 
@@ -35,10 +38,10 @@ import World
         let first = try fixture.token()
         _ = try await fixture.start()
         let second = try fixture.token()
-        // A newer link makes the earlier one void.
-        #expect(await refusal { try await fixture.open(first) } == .notFound)
-        _ = try await fixture.open(second)
-        for _ in 0..<2 { #expect(await refusal { try await fixture.open(second) } == .notFound) }
+        for link in [first, second] {
+            _ = try await fixture.open(link)
+            for _ in 0..<2 { #expect(await refusal { try await fixture.open(link) } == .notFound) }
+        }
         // An expired link.
         _ = try await fixture.start()
         let third = try fixture.token()
@@ -142,6 +145,58 @@ import World
         #expect(await refusal { try await fixture.prove(late, challenge) } != nil)
     }
 
+    /// The website vouches for the new number, and the code for it was typed.
+    @Test(arguments: StoreKind.all) func numberOfTheWebsiteProvesNothingForAWeek(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        let (ada, rig, number) = (fixture.ada, fixture.rig, "+4366012345678")
+        try await ada.drop(.recovery)
+        _ = try await ada.change { $0.addresses.updateValue(number, forKey: .sms) }
+        await rig.settled()
+        #expect(try await ada.confirm(number, try addressCode(await rig.texts.next())))
+        rig.time.advance(by: .seconds(7 * 86_400 - 1))
+        let handle = try await fixture.opened()
+        #expect(try await fixture.state(handle).proofs == [])
+        rig.time.advance(by: .seconds(1))
+        #expect(try await fixture.state(handle).proofs == [.sms])
+        // Another number begins anew.
+        let other = "+4366087654321"
+        _ = try await ada.change { $0.addresses.updateValue(other, forKey: .sms) }
+        await rig.settled()
+        #expect(try await ada.confirm(other, try addressCode(await rig.texts.next())))
+        #expect(try await fixture.state(handle).proofs == [])
+    }
+
+    /// By default the website alone adds no factor, and a recovery is the only permission.
+    @Test(arguments: StoreKind.all) func recoveryIsThePermissionUnderTheDefaultPolicy(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind).under(["further-factors": Policy().furtherFactors.rawValue])
+        let (rig, shop) = (fixture.rig, fixture.shop)
+        #expect(shop.policy.furtherFactors != .website)
+        guard case .approvalRequired? = await refusal({ try await fixture.ada.addTOTP() }) else {
+            Issue.record("the website alone adds a factor")
+            return
+        }
+        for isCancelled in [true, false] {
+            let handle = try await fixture.opened()
+            let id = try await fixture.proved(handle, by: isCancelled ? 0 : 1).recovery.id
+            rig.time.advance(by: Self.day)
+            let setup = try await fixture.finish(handle)
+            if isCancelled {
+                try await rig.on { relay in try await relay.cancelRecovery(id, ofUser: "ada", by: shop) }
+            }
+            let code = try fixture.ada.code(setup.secret)
+            let isConfirmed = try? await fixture.ada.confirm(code)
+            #expect((isConfirmed == true) == !isCancelled)
+        }
+        let handle = try await fixture.opened(.push)
+        _ = try await fixture.proved(handle, by: 2)
+        rig.time.advance(by: Self.day)
+        let code = try await rig.on { relay in
+            try await relay.recoverPhone(handle: handle, by: shop, as: relay.operations.new())
+        }.code
+        _ = try await fixture.ada.bound(try TestPhone(pushToken: "new"), code)
+        #expect(try rig.devices(.active) == 1 && rig.devices(.revoked) == 1)
+    }
+
     /// Somebody who changed the mail address cannot hide the recovery from its former owner.
     @Test(arguments: StoreKind.all) func formerAddressIsTold(kind: StoreKind) async throws {
         let fixture = try await RecoveryFixture(kind, hasPhone: false)
@@ -188,24 +243,6 @@ import World
         #expect(try await fixture.logsIn(fixture.app))
     }
 
-    /// At another node of a cluster the factor may be there still when its recovery has ended.
-    @Test(arguments: StoreKind.all, [true, false])
-    func factorOfAnEndedRecoveryIsNotConfirmed(kind: StoreKind, isCancelled: Bool) async throws {
-        let fixture = try await RecoveryFixture(kind, hasPhone: false)
-        let handle = try await fixture.opened()
-        _ = try await fixture.proved(handle)
-        fixture.rig.time.advance(by: Self.day + RecoveryLife.changeLife - .seconds(1))
-        let setup = try await fixture.finish(handle)
-        if isCancelled {
-            try fixture.rig.execute("UPDATE recovery SET state = 'cancelled'")
-        } else {
-            fixture.rig.time.advance(by: .seconds(1))
-        }
-        let code = try fixture.ada.code(setup.secret)
-        #expect(await refusal { try await fixture.ada.confirm(code) } != nil)
-        #expect(try await fixture.logsIn(fixture.app))
-    }
-
     @Test(arguments: StoreKind.all) func mailBombIsLimited(kind: StoreKind) async throws {
         let fixture = try await RecoveryFixture(kind, hasPhone: false)
         for _ in 0..<NewRecovery.most + 3 { _ = try await fixture.start() }
@@ -217,14 +254,18 @@ import World
         #expect(fixture.rig.mails.sent.count { $0.recoveryLink != nil } == NewRecovery.most + 1)
     }
 
-    /// The thief of the mailbox waits until the owner has proved the recovery.
+    /// The thief of the mailbox waits until the owner has proved the recovery, or wants to stop it.
     @Test(arguments: StoreKind.all) func thiefCannotContinueTheRecoveryOfTheOwner(kind: StoreKind) async throws {
         let fixture = try await RecoveryFixture(kind, hasPhone: false)
-        _ = try await fixture.proved(try await fixture.opened())
+        let owner = try await fixture.opened()
+        _ = try await fixture.proved(owner)
         fixture.rig.time.advance(by: Self.day)
         let thief = try await fixture.opened()
         #expect(try await fixture.state(thief).phase == .opened)
         #expect(await refusal { try await fixture.finish(thief) } != nil)
+        let setup = try await fixture.finish(owner)
+        _ = try await fixture.opened()
+        #expect(try await fixture.ada.confirm(try fixture.ada.code(setup.secret)))
     }
 
     /// The thief of the mailbox also has a recovery code of the owner, who has waited already.
@@ -246,6 +287,7 @@ import World
         let asked = try #require(try await fixture.proved(handle).challenge)
         try await fixture.ada.decide(asked, .approve, by: try #require(fixture.phone))
         #expect(try await fixture.state(handle).phase == .waiting)
+        #expect(try fixture.rig.count("SELECT count(*) FROM audit WHERE event = 'recovery.approved'") == 0)
         let shop = fixture.shop
         let refused = await refusal {
             try await fixture.rig.on { relay in
@@ -376,6 +418,9 @@ import World
             }
         }
         try fixture.rig.execute("UPDATE user SET state = 'active', prior_state = NULL")
+        try await fixture.expire(at: fixture.rig.time.now())
+        #expect(await refusal { try await fixture.finish(handle) } == .userExpired)
+        try await fixture.expire(at: nil)
         _ = try await fixture.finish(handle)
     }
 
@@ -406,6 +451,11 @@ extension RecoveryFixture {
     func id() async throws -> UserID {
         let shop = shop
         return try await rig.on { relay in try await relay.user(named: "ada", of: shop).id }
+    }
+
+    /// Lets the website set the end of the user's access.
+    fileprivate func expire(at time: Timestamp?) async throws {
+        _ = try await ada.change { $0.expiresAt = .some(time) }
     }
 
     /// Gives the user another mail address, and confirms it.

@@ -133,7 +133,7 @@ private let zeros = String(repeating: "00", count: 16)
         try rig.addFactor(.mail, of: ada.credential.user, at: shop, address: "ada@example.com")
         try rig.execute("UPDATE factor SET state = 'waiting', confirmed_at = NULL")
         let (user, now) = (ada.credential.user, rig.time.now())
-        let factor = try await rig.on { _ in try await rig.store.factors(of: user) }.first
+        let factor = try await rig.on { _ in try await rig.store.factors(of: user, at: now) }.first
         let waiting = try #require(factor)
         let store = try store(of: rig) {
             try rig.forge(

@@ -46,7 +46,7 @@ import World
         let (first, operations) = (relays.first, relays.operations)
         let address = kind == .mail ? "new@example.com" : "+4366012345678"
         let id = try await addWaiting(kind, address, to: 2, on: first)
-        let waiting = try #require(try await first.factors(of: Sample.id(2)).first { $0.id == id })
+        let waiting = try #require(try await first.factors(of: Sample.id(2), at: Sample.now).first { $0.id == id })
         let take = try #require(Self.take[kind])
         // The other relay has not committed yet.
         try relays.holder.begin(.writing)
@@ -59,7 +59,8 @@ import World
         try await relays.second.untilRunning("UPDATE user SET operation = id %")
         try relays.holder.commit()
         #expect(try await confirmed == .taken)
-        #expect(try await first.factors(of: Sample.id(2)).contains { $0.id == id && $0.state == .waiting })
+        #expect(
+            try await first.factors(of: Sample.id(2), at: Sample.now).contains { $0.id == id && $0.state == .waiting })
     }
 
     /// A user may confirm an address that already belongs to that user.
@@ -73,7 +74,8 @@ import World
         for (kind, address) in [(Factor.mail, "2@example.com"), (.sms, "+4366012345678")] {
             let number = kind == .mail ? 2 : 3
             let id = try await addWaiting(kind, address, to: number, on: store)
-            let waiting = try #require(try await store.factors(of: Sample.id(number)).first { $0.id == id })
+            let waiting = try #require(
+                try await store.factors(of: Sample.id(number), at: Sample.now).first { $0.id == id })
             let written = try await store.confirm(
                 address: waiting, of: Sample.id(number), failures: 0, code: 0, isVouchedFor: true, at: Sample.now,
                 as: operations.new())

@@ -55,7 +55,7 @@ import World
             return try await store.send(AddressCode(user: user, code: code, charge: nil, since: now), as: operation)
                 == .sent
         case .confirm, .resynchronise:
-            let known = try #require(try await store.factors(of: user).first { $0.kind == .totp })
+            let known = try #require(try await store.factors(of: user, at: now).first { $0.kind == .totp })
             guard attempt == .confirm else {
                 return try await store.resynchronise(known, of: user, failures: 0, counter: 2, at: now, as: operation)
                     == .done

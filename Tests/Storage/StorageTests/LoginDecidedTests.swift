@@ -99,7 +99,7 @@ struct LoginDecidedTests {
         End(description: "a wrong code") {
             [Event(event: "codes.locked", place: 1, challenge: $0)]
         } run: { number, store, operation in
-            let factors = try await store.factors(of: Sample.id(number)).filter { $0.state == .active }
+            let factors = try await store.factors(of: Sample.id(number), at: Sample.now).filter { $0.state == .active }
             let wrong = WrongCode(
                 user: Sample.id(number), factors: factors, challenge: Sample.id(number), before: .none,
                 guesses: 1, at: Sample.now)
@@ -108,7 +108,7 @@ struct LoginDecidedTests {
         End(description: "a wrong code under a policy that permits no other") {
             [.decided($0)]
         } run: { number, store, operation in
-            let factors = try await store.factors(of: Sample.id(number)).filter { $0.state == .active }
+            let factors = try await store.factors(of: Sample.id(number), at: Sample.now).filter { $0.state == .active }
             let life = ChallengeLife(state: .failed, decision: nil, reason: .wrongCode, expiresAt: Sample.later)
             let end = ChallengeEnd(
                 challenge: Sample.id(number), life: life, event: "challenge.ended", at: Sample.now)

@@ -264,7 +264,7 @@ private enum Old {
     static let replayWebhook = Statement(
         "UPDATE outbox SET dead_at = NULL, webhook_due_at = :dueAt, expires_at = :expiresAt WHERE id = :entry")
     private static let activation = Statement(
-        "INSERT INTO activation VALUES (:digest, :user, :at, :at, NULL, NULL, NULL, :operation, NULL)")
+        "INSERT INTO activation VALUES (:digest, :user, :at, :at, NULL, NULL, NULL, NULL, :operation, NULL)")
     private static let code = Statement("INSERT INTO sent_code VALUES (:factor, 0, :challenge, :at, :at, NULL)")
     private static let challenge = Statement(
         """

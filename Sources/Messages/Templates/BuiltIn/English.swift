@@ -277,7 +277,7 @@ extension BuiltIn {
         "\n"
         "{link}\n"
         "\n"
-        "The link is valid for {minutes} minute and works once. If you asked for several messages, only the newest one works.\n"
+        "The link is valid for {minutes} minute and works once.\n"
         "\n"
         "Do not forward this message. If you did not ask for it, do not open the link: nothing changes then.\n"
         msgstr[1] ""
@@ -285,7 +285,7 @@ extension BuiltIn {
         "\n"
         "{link}\n"
         "\n"
-        "The link is valid for {minutes} minutes and works once. If you asked for several messages, only the newest one works.\n"
+        "The link is valid for {minutes} minutes and works once.\n"
         "\n"
         "Do not forward this message. If you did not ask for it, do not open the link: nothing changes then.\n"
 

@@ -278,7 +278,7 @@ extension BuiltIn {
         "\n"
         "{link}\n"
         "\n"
-        "Der Link gilt {minutes} Minute und nur einmal. Wenn Sie mehrere Nachrichten angefordert haben, gilt nur die neueste.\n"
+        "Der Link gilt {minutes} Minute und nur einmal.\n"
         "\n"
         "Leiten Sie diese Nachricht nicht weiter. Wenn Sie sie nicht angefordert haben, öffnen Sie den Link nicht: Dann ändert sich nichts.\n"
         msgstr[1] ""
@@ -286,7 +286,7 @@ extension BuiltIn {
         "\n"
         "{link}\n"
         "\n"
-        "Der Link gilt {minutes} Minuten und nur einmal. Wenn Sie mehrere Nachrichten angefordert haben, gilt nur die neueste.\n"
+        "Der Link gilt {minutes} Minuten und nur einmal.\n"
         "\n"
         "Leiten Sie diese Nachricht nicht weiter. Wenn Sie sie nicht angefordert haben, öffnen Sie den Link nicht: Dann ändert sich nichts.\n"
 

@@ -95,6 +95,9 @@ extension Relay {
         case .expiryOfOperator: throw .expiryOfOperator
         case .refused: throw approved == nil ? .unavailable : Self.noApproval
         }
+        if change.addresses[.mail] != nil {
+            await reportEndedRecoveries(by: operation, of: user.id, website.name, .address)
+        }
         let changed = try await self.user(named: username, of: website)
         for address in wanted { try await sendCode(to: address.text, of: changed, by: website, as: operation) }
         return ChangedUser(user: changed, waiting: wanted)

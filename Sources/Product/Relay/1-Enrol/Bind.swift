@@ -206,6 +206,8 @@ extension Relay {
                 device, digest: candidate.digest, slots: slots, secret: secret, as: candidate.binding)
         }
         try report(outcome, device.state == .active ? "device.bound" : "device.waiting", candidate)
+        guard device.replacesOthers, outcome == .done else { return }
+        await reportEndedRecoveries(by: candidate.binding, of: device.user, candidate.website.name, .phone)
     }
 
     private func report(_ outcome: BindOutcome, _ event: StaticString, _ candidate: Candidate) throws(Refusal) {

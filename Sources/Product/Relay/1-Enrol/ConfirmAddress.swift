@@ -9,7 +9,7 @@ extension Relay {
         address: String, code: String, username: String, by website: Website, as operation: Operation
     ) async throws(Refusal) -> Bool {
         let user = try await user(named: username, of: website)
-        return try await trying("address", of: user, by: website, as: operation) { factors, _ in
+        let isConfirmed = try await trying("address", of: user, by: website, as: operation) { factors, _ in
             Self.waiting(address, factors)
         } check: { (waiting, secret, now) async throws(Refusal) in
             guard OTP.isCode(code, digits: waiting.digits) else { return nil }
@@ -23,6 +23,8 @@ extension Relay {
                 isVouchedFor: isVouchedFor(nil, website),
                 at: now, as: operation)
         }
+        if isConfirmed { await reportEndedRecoveries(by: operation, of: user.id, website.name, .address) }
+        return isConfirmed
     }
 
     /// Sends another code to a waiting address.

@@ -229,6 +229,8 @@ extension Relay {
                 .website: website, .user: change.user.text, .device: change.device.text,
                 .outcome: change.by.rawValue,
             ])
+        // A right revocation code must cost as many statements as a wrong one. The audit has the end.
+        if change.by != .code { await reportEndedRecoveries(by: operation, of: change.user, website, .phone) }
         guard change.isUnbinding else { return true }
         heldRequests.fire(.phone(change.device))
         scheduleWebhooks()

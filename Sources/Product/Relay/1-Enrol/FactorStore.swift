@@ -7,7 +7,7 @@ import World
 /// The store port for code factors (verb Enrol).
 public protocol FactorStore: Sendable {
     /// Returns the active and the waiting code factors of a user.
-    func factors(of user: UserID) async throws(StoreFailure) -> [CodeFactor]
+    func factors(of user: UserID, at: Timestamp) async throws(StoreFailure) -> [CodeFactor]
     /// Stores a new factor if the guards allow it.
     func enrol(_ enrolment: FactorEnrolment, website: WebsiteID, as operation: Operation)
         async throws(StoreFailure) -> EnrolOutcome
@@ -158,7 +158,9 @@ extension Relay {
     static let confirmationTime = NewActivation.lifetime
 
     func factors(of user: UserID) async throws(Refusal) -> [CodeFactor] {
-        try await withStore("factors") { () async throws(StoreFailure) in try await store.factors(of: user) }
+        try await withStore("factors") { () async throws(StoreFailure) in
+            try await store.factors(of: user, at: time.now())
+        }
     }
 
     /// Returns the user's code factors in the order in which they are tried, each active one before

@@ -11,7 +11,8 @@ import World
 /// 2. The website hands the token of the link in (`openRecovery`), and gets a handle. A mail scanner
 ///    that opens the link uses nothing up, because the token is in the fragment.
 /// 3. `proveRecovery` takes a second proof: an ordinary challenge that another factor answers, or the
-///    word of an operator. It is announced to the phones and to the mail addresses.
+///    word of an operator. It is announced to the phones and to the mail addresses, and ends other
+///    recoveries of the same factor.
 /// 4. After the wait of the policy, or at once if a phone has approved, `finishRecovery` creates the
 ///    new factor. The old one stays valid until the new one is confirmed.
 ///
@@ -78,12 +79,10 @@ extension Relay {
         let stored = try stored(drawn, for: use, of: operation, at: now)
         var secret: [UInt8]?
         if operation.mayHaveRun || found.life.phase(at: now) == .sent {
-            let earlier = try await recoveries(of: found.user, at: now)
-                .first { $0.id != found.id && $0.factor == found.factor && $0.life.state != .sent }
             let life = (try? found.life.opened(at: now)) ?? found.life
             let opening = RecoveryOpening(
-                recovery: found, earlier: earlier, life: life,
-                handle: RecoveryToken.digest(RecoveryToken.text(drawn)), secret: stored, at: now)
+                recovery: found, life: life, handle: RecoveryToken.digest(RecoveryToken.text(drawn)),
+                secret: stored, at: now)
             let opened = try await withStore("recovery") { () async throws(StoreFailure) in
                 try await store.open(opening, as: operation)
             }

@@ -69,31 +69,49 @@ extension Relay {
         return try await prove(row, by: proof, approved, user, website, at: now, operation)
     }
 
+    /// Stores the proof. Somebody may have asked for it again while the answer was on its way, which
+    /// changes the row. The proof is then as good as before.
     private func prove(
-        _ row: RecoveryRow, by proof: RecoveryProof, _ approved: Approved, _ user: UserRow, _ website: Website,
+        _ read: RecoveryRow, by proof: RecoveryProof, _ approved: Approved, _ user: UserRow, _ website: Website,
         at now: Timestamp, _ operation: Operation
     ) async throws(Refusal) -> SeenRecovery {
-        guard let life = try? row.life.proved(by: proof, wait: website.policy.wait, at: now) else { throw .notFound }
-        let asks = proof != .phone && takesPhones(website)
-        let announcement = asks ? RecoveryAnnouncement(operations.new(), sender: id, at: now) : nil
-        let drawn = drawSecret()
-        let delivery = delivery(to: user.id, website, language: user.language, at: now, operation)
-        let proving = try sealed { () throws(CryptoFailure) in
-            try RecoveryProving(row, life, by: proof, approved, announcement: announcement, drawn, delivery)
+        var row = read
+        for _ in 0..<Self.mostAttempts {
+            guard let life = try? row.life.proved(by: proof, wait: website.policy.wait, at: now) else { break }
+            let asks = proof != .phone && takesPhones(website)
+            let announcement = asks ? RecoveryAnnouncement(operations.new(), sender: id, at: now) : nil
+            let drawn = drawSecret()
+            let delivery = delivery(to: user.id, website, language: user.language, at: now, operation)
+            let proving = try sealed { () throws(CryptoFailure) in
+                try RecoveryProving(row, life, by: proof, approved, announcement: announcement, drawn, delivery)
+            }
+            let isProved = try await withStore("recovery") { () async throws(StoreFailure) in
+                try await store.prove(proving, as: operation)
+            }
+            if isProved { return try await proved(proving, website, operation) }
+            let present = try await refreshed(row, website)
+            guard present.operation != row.operation else { break }
+            row = present
         }
-        let isProved = try await withStore("recovery") { () async throws(StoreFailure) in
-            try await store.prove(proving, as: operation)
-        }
-        guard isProved else { throw Self.noApproval }
+        throw Self.noApproval
+    }
+
+    private static let mostAttempts = 5
+
+    private func proved(
+        _ proving: RecoveryProving, _ website: Website, _ operation: Operation
+    ) async throws(Refusal) -> SeenRecovery {
+        let row = proving.recovery
         log.notice(
             "recovery.proved",
             [
-                .website: website.name, .user: user.id.text, .factor: row.factor.rawValue,
-                .outcome: proof.rawValue,
+                .website: website.name, .user: row.user.text, .factor: row.factor.rawValue,
+                .outcome: proving.proof.rawValue,
             ])
+        await reportEndedRecoveries(by: operation, of: row.user, website.name, .continued)
         for mail in proving.mails { startDelivery(mail.entry) }
         scheduleWebhooks()
-        if let announcement { await announce(announcement.entry) }
+        if let announcement = proving.announcement { await announce(announcement.entry) }
         return try await seen(try await refreshed(row, website), website)
     }
 
@@ -271,6 +289,19 @@ extension Relay {
 
     public func cancelRecovery(_ id: RecoveryID, by phone: PhoneCredential) async throws(Refusal) {
         _ = try await cancel(id, of: phone.user, by: .phone, phone.website.name)
+    }
+
+    /// Logs the recoveries that another change of the user has ended. The log is no part of the
+    /// change: if the store does not answer now, only the audit has their end.
+    func reportEndedRecoveries(
+        by operation: Operation, of user: UserID, _ website: String?, _ reason: RecoveryEndReason
+    ) async {
+        let event = try? await withStore("recovery") { () async throws(StoreFailure) in
+            try await store.recordCodeUse(operation.endOfRecoveries)
+        }
+        guard event != nil else { return }
+        log.notice("recovery.cancelled", [.website: website, .user: user.text, .outcome: reason.rawValue])
+        scheduleWebhooks()
     }
 
     private func cancel(

@@ -4,8 +4,7 @@ import World
 
 /// The store port for recoveries (verb Enrol): the ways back from a lost factor.
 public protocol RecoveryStore: Sendable {
-    /// Stores a recovery with the mail that brings its link. Earlier links for the same factor
-    /// become void.
+    /// Stores a recovery with the mail that brings its link. Earlier links stay valid.
     func start(_ recovery: NewRecovery, as operation: Operation) async throws(StoreFailure) -> RecoveryStart
     /// Returns the recovery with this link, handle or cancelling token, if its user belongs to the
     /// website.
@@ -78,7 +77,9 @@ public enum RecoveryToken: Sendable {
 
 /// A recovery to be stored.
 public struct NewRecovery: Sendable {
-    /// The most links that are mailed to one user in `window`.
+    /// The most links that are mailed to one user in `window`. An operator and the website have a
+    /// limit each. Beyond it, one is mailed if the newest has expired, so nobody can use up the
+    /// links of somebody else.
     public static let most = 5
     public static let window = Duration.seconds(3600)
 
@@ -106,8 +107,6 @@ public enum RecoveryStart: Sendable, Equatable {
 /// The change by which a link was handed in.
 public struct RecoveryOpening: Sendable {
     public let recovery: RecoveryRow
-    /// The open recovery that this one continues.
-    public let earlier: RecoveryRow?
     public let life: RecoveryLife
     /// The digest of the handle.
     public let handle: [UInt8]
@@ -166,6 +165,24 @@ public struct RecoveryProving: Sendable {
     /// The announcement to the phones; nil if they are not asked.
     public let announcement: RecoveryAnnouncement?
     public let at: Timestamp
+}
+
+/// The reason why the relay has ended recoveries. The raw values are in the audit and the log.
+public enum RecoveryEndReason: String, Sendable {
+    /// The user has proved a newer recovery of the same factor.
+    case continued
+    /// The user has another mail address, or none.
+    case address
+    /// A factor was removed.
+    case factor
+    /// A phone was suspended, unbound or replaced.
+    case phone
+    case fraud
+}
+
+extension Operation {
+    /// The id of the audit row of the recoveries that this operation has ended.
+    public var endOfRecoveries: OperationID { identifier("own \(AccountEvent.recoveryCancelled.rawValue)") }
 }
 
 /// The end of a recovery before the change.

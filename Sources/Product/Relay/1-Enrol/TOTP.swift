@@ -113,6 +113,7 @@ extension Relay {
                 .website: website.name, .user: user.id.text, .factor: kind.rawValue,
                 .outcome: ChangeAuthor.website.rawValue,
             ])
+        await reportEndedRecoveries(by: operation, of: user.id, website.name, .factor)
     }
 }
 

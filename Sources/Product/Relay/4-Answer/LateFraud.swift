@@ -29,6 +29,8 @@ extension Relay {
         let closed = try await withStore("fraud") { () async throws(StoreFailure) in
             try await store.freeze(report, as: operation)
         }
-        if let closed { follow(closed, row.id, of: phone.user, phone.website.name, by: phone.id) }
+        guard let closed else { return }
+        follow(closed, row.id, of: phone.user, phone.website.name, by: phone.id)
+        await reportEndedRecoveries(by: operation, of: phone.user, phone.website.name, .fraud)
     }
 }

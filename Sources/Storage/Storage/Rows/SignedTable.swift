@@ -78,7 +78,7 @@ extension SignedTable {
         ])
 
     static let activation = SignedTable(
-        "activation", key: ["digest"], granting: ["user_id", "expires_at", "approval", "address"],
+        "activation", key: ["digest"], granting: ["user_id", "expires_at", "approval", "recovery_id", "address"],
         rights: ["used_at IS NULL"])
 
     static let device = SignedTable(

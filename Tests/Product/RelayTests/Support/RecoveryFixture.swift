@@ -37,6 +37,25 @@ struct RecoveryFixture {
         await rig.settled()
     }
 
+    private init(ada: Person, phone: PhoneCredential?, app: String, codes: [String]) {
+        self.ada = ada
+        self.phone = phone
+        self.app = app
+        self.codes = codes
+    }
+
+    /// Returns the same people after the shop has changed its policies.
+    func under(_ policies: [String: String]) async throws -> RecoveryFixture {
+        var policy = shop.policy
+        for (key, text) in policies { try policy.set(key, to: text) }
+        try rig.execute("UPDATE website SET policy = '\(policy.json)'")
+        let website = try await rig.on { relay in
+            try await relay.website(named: "shop", key: SHA256.hash(Array("shop".utf8)))
+        }
+        let person = Person(rig: rig, website: website, username: "ada", token: ada.token, code: ada.code)
+        return RecoveryFixture(ada: person, phone: phone, app: app, codes: codes)
+    }
+
     func start(_ factor: Factor = .totp, username: String = "ada") async throws -> Timestamp {
         let shop = shop
         let expiresAt = try await rig.on { relay in

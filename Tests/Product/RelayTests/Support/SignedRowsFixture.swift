@@ -41,7 +41,7 @@ struct SignedRowsFixture {
         ],
         "activation": [
             Column("digest", digest), Column("user_id", id), Column("expires_at", moment),
-            Column("approval", "'operator'"), Column("address", "'other@example.com'"),
+            Column("approval", "'operator'"), Column("recovery_id", id), Column("address", "'other@example.com'"),
             Column("used_at", "NULL"),
         ],
         "device": [

@@ -78,7 +78,7 @@ enum Sample {
         """)
     private static let insertActivation = Statement(
         """
-        INSERT INTO activation VALUES (:digest, :user, :now, :expiresAt, NULL, NULL, 'a@example.com', :operation, NULL)
+        INSERT INTO activation VALUES (:digest, :user, :now, :expiresAt, NULL, NULL, NULL, 'a@example.com', :operation, NULL)
         """)
     private static let insertAudit = Statement(
         "INSERT INTO audit (operation, at, event, website_id) VALUES (:operation, :now, 'user.registered', :website)")
@@ -398,7 +398,7 @@ enum Sample {
                 secret: secret(number))
             _ = try await store.enrol(enrolling, website: website, as: operation())
         }
-        guard let waiting = try await store.factors(of: id(53)).first(where: { $0.state == .waiting }) else { return }
+        guard let waiting = try await store.factors(of: id(53), at: now).first(where: \.waits) else { return }
         _ = try await store.countWrong(
             WrongCode(user: id(53), factors: [waiting], challenge: id(53), before: .none, guesses: 1, at: now),
             as: operation())

@@ -30,13 +30,10 @@ extension Sample {
         }
         _ = try await store.recoveries(of: id(91), at: now)
         let stored = Self.secret(9800)
-        for earlier in [nil, row(92, .opened)] {
-            let opening = RecoveryOpening(
-                recovery: row(91, .sent), earlier: earlier,
-                life: RecoveryLife(state: .opened, readyAt: now, expiresAt: later), handle: key(9801), secret: stored,
-                at: now)
-            _ = try await store.open(opening, as: operation())
-        }
+        let opening = RecoveryOpening(
+            recovery: row(91, .sent), life: RecoveryLife(state: .opened, readyAt: now, expiresAt: later),
+            handle: key(9801), secret: stored, at: now)
+        _ = try await store.open(opening, as: operation())
         let announcement = RecoveryAnnouncement(operation(), sender: relay, at: now)
         for entry in [nil, announcement] {
             let asking = RecoveryAsking(recovery: row(93, .opened), challenge: id(9802), entry: entry, at: now)
@@ -108,6 +105,12 @@ extension Sample {
             closing.isApproval = true
             _ = try await store.close(closing, as: operation())
         }
+        _ = try await store.run(
+            Recoveries.cancelAll(of: id(88), .totp, by: .operator, at: now, as: operation()))
         _ = try await store.cancel(RecoveryCancelling(id(89), of: id(89), by: .website, at: now), as: operation())
     }
+}
+
+extension CodeFactor {
+    var waits: Bool { state == .waiting }
 }

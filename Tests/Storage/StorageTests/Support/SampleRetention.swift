@@ -41,7 +41,7 @@ private let oldDead = Statement(
 private let oldEndpoint = Statement(
     "INSERT INTO outbox (id, kind, attempts, expires_at) VALUES (:entry, 'webhook', 0, :expiresAt)")
 private let oldActivation = Statement(
-    "INSERT INTO activation VALUES (:digest, :user, :at, :at, NULL, NULL, NULL, :operation, NULL)")
+    "INSERT INTO activation VALUES (:digest, :user, :at, :at, NULL, NULL, NULL, NULL, :operation, NULL)")
 private let oldCode = Statement("INSERT INTO sent_code VALUES (:factor, 0, NULL, :at, :at, NULL)")
 private let oldNotice = Statement(
     "INSERT INTO notice VALUES (:notice, :user, 'website', 'Title', 'Text', :at, NULL, :operation, NULL)")

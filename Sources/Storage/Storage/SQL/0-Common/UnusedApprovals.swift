@@ -9,19 +9,25 @@ enum UnusedApprovals {
     /// that were approved by the user. Marks unused approvals as used, and ends open recoveries. It
     /// is part of a change, and has no effect unless `noted` is in the audit.
     ///
-    /// - Parameter noted: the id of the audit row, if it is not the operation's.
+    /// - Parameters:
+    ///   - reason: why the recoveries end.
+    ///   - isSparing: whether recoveries stay that no phone has proved or approved.
+    ///   - noted: the id of the audit row, if it is not the operation's.
     static func ended(
-        of user: UserID, but device: DeviceID?, at now: Timestamp, as operation: Operation, noted: OperationID? = nil
+        of user: UserID, but device: DeviceID?, because reason: RecoveryEndReason, isSparing: Bool = false,
+        at now: Timestamp, as operation: Operation, noted: OperationID? = nil
     ) -> [BoundStatement] {
         let audited = noted ?? operation.id
         let (person, mark) = (SQLValue.id(user), SQLValue.id(audited))
-        return [
+        return Recoveries.ended(
+            of: user, because: reason, isSparing: isSparing, at: now, noted: audited, as: operation
+        ) + [
             dropWaitingPhones(user: person, device: .id(device), operation: mark),
             AttestationRows.dropOrphans(of: user),
             dropActivations(user: person, operation: mark),
             dropWaitingFactors(user: person, operation: mark),
             useAll(operation: mark, user: person),
-        ] + Recoveries.ended(of: user, at: now, noted: audited, as: operation)
+        ]
     }
 
     private static let dropWaitingPhones = Statement(
@@ -39,6 +45,7 @@ enum UnusedApprovals {
     private static let dropWaitingFactors = Statement(
         """
         DELETE FROM factor WHERE user_id = :user AND state = 'waiting' AND approval IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM recovery r WHERE r.id = factor.approval AND r.state = 'proved')
         AND \(Guards.audited)
         """)
 
@@ -52,7 +59,7 @@ enum UnusedApprovals {
 
     /// The rows that `ended` writes: approvals, used or not, which lose a right, and the entry about
     /// ended recoveries.
-    static func rows(of user: UserID, as operation: Operation) -> [SignedRows] {
-        [.approvals(of: user).lenient] + Recoveries.rowsOfEnd(as: operation)
+    static func rows(of user: UserID, at now: Timestamp, as operation: Operation) -> [SignedRows] {
+        [.approvals(of: user).lenient] + Recoveries.rowsOfEnd(of: user, at: now, as: operation)
     }
 }

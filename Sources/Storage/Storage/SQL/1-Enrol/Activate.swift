@@ -131,14 +131,15 @@ extension NewActivation {
     private func insertion(_ operation: Operation) -> BoundStatement {
         insertActivation(
             digest: .blob(digest), now: .timestamp(createdAt), expiresAt: .timestamp(expiresAt),
-            approval: .word(approval), isMailed: .bool(mail != nil), operation: .id(operation), user: .id(user))
+            approval: .word(approval), recovery: .id(recovery?.recovery), isMailed: .bool(mail != nil),
+            operation: .id(operation), user: .id(user))
     }
 }
 
 private let insertActivation = Statement(
     into: .activation, once: true,
     """
-    INSERT INTO activation (digest, user_id, created_at, expires_at, approval, address, operation)
-    SELECT :digest, u.id, :now, :expiresAt, :approval, CASE :isMailed WHEN 1 THEN u.email END, :operation FROM user u
+    INSERT INTO activation (digest, user_id, created_at, expires_at, approval, recovery_id, address, operation)
+    SELECT :digest, u.id, :now, :expiresAt, :approval, :recovery, CASE :isMailed WHEN 1 THEN u.email END, :operation FROM user u
     WHERE u.id = :user AND u.operation = :operation
     """)

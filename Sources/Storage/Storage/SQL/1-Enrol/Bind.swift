@@ -134,8 +134,8 @@ private let dropFailed = Statement(
 /// Uses the activation if all conditions of a binding hold. While a user is locked, frozen or
 /// expired, only an activation by an operator is accepted; while a user is disabled, none is. A
 /// further phone needs an approval or waits for one. A phone that replaces all others needs no free
-/// slot, but its recovery must not have been cancelled. A key belongs to one phone, which must be
-/// neither suspended nor unbound, and has no other purpose.
+/// slot, but the recovery that has created its code must still be ready. A key belongs to one phone,
+/// which must be neither suspended nor unbound, and has no other purpose.
 private let useActivation = Statement(
     """
     UPDATE activation SET used_at = :now, operation = :operation
@@ -143,7 +143,8 @@ private let useActivation = Statement(
     (SELECT 1 FROM user u WHERE u.id = activation.user_id AND u.operation = :operation
     AND (\(Guards.mayLogIn) OR activation.approval = 'operator' AND u.state <> 'disabled')
     AND (activation.approval <> 'recovery' OR activation.approval IS NULL OR EXISTS (SELECT 1 FROM recovery r
-    WHERE r.user_id = u.id AND r.factor = 'push' AND r.state = 'proved' AND r.expires_at > :now))
+    WHERE r.id = activation.recovery_id AND r.user_id = u.id AND r.factor = 'push' AND r.state = 'proved'
+    AND r.ready_at <= :now AND r.announced_at IS NOT NULL AND r.expires_at > :now))
     AND (:isWaiting = 1 OR u.proved_at IS NULL OR activation.approval IS NOT NULL
     OR EXISTS (SELECT 1 FROM device d WHERE d.id = :device AND d.state = 'active')))
     AND NOT EXISTS

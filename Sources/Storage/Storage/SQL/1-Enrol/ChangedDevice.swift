@@ -65,7 +65,7 @@ extension Phones {
         var rows = [user.lenient, device.lenient]
         if change.isUnbinding {
             rows += Locks.rows(ending: change.user, at: change.at, as: operation)
-            rows += UnusedApprovals.rows(of: change.user, as: operation)
+            rows += UnusedApprovals.rows(of: change.user, at: change.at, as: operation)
         }
         return change.state == .revoked ? rows + AccountEventRows.rows(.deviceUnbound, as: operation) : rows
     }
@@ -115,8 +115,10 @@ extension Phones {
 
     /// Gives up pushes that nobody gets any more, and ends all approvals and what they approved. It
     /// is part of a change that `operation` has put into the audit.
+    ///
+    /// - Parameter isSparing: whether recoveries stay that no phone has proved or approved.
     static func approvalsEnded(
-        of user: UserID, but device: DeviceID, at now: Timestamp, as operation: Operation
+        of user: UserID, but device: DeviceID, isSparing: Bool = false, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
         [
             Steps.giveUpPushes(to: user, at: now, by: operation),
@@ -126,7 +128,7 @@ extension Phones {
             dropEntriesOfApprovals(user: .id(user), operation: .id(operation)),
             LoginDecidedRows.insertLoginDecided(of: user, at: now, as: operation),
             Locks.auditEnded(user, .cancelled, at: now, as: operation),
-        ] + UnusedApprovals.ended(of: user, but: device, at: now, as: operation)
+        ] + UnusedApprovals.ended(of: user, but: device, because: .phone, isSparing: isSparing, at: now, as: operation)
     }
 
     private static let dropPushes = Statement(

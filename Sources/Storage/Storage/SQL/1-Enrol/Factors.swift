@@ -3,10 +3,10 @@ import Relay
 import World
 
 extension Store: FactorStore {
-    public func factors(of user: UserID) async throws(StoreFailure) -> [CodeFactor] {
-        try await run(
-            Query(script: Script("factors", rows: [.factors(of: user)], reads: [factorsOfUser(user: .id(user))])) {
-                rows throws(StoreFailure) in
+    public func factors(of user: UserID, at now: Timestamp) async throws(StoreFailure) -> [CodeFactor] {
+        let read = factorsOfUser(user: .id(user), now: .timestamp(now))
+        return try await run(
+            Query(script: Script("factors", rows: [.factors(of: user)], reads: [read])) { rows throws(StoreFailure) in
                 var factors: [CodeFactor] = []
                 for row in rows[0] { factors.append(try CodeFactors.read(row)) }
                 return factors
@@ -20,7 +20,8 @@ private let factorsOfUser = Statement(
     """
     SELECT \(CodeFactors.columns) FROM factor f
     WHERE f.user_id = :user AND \(CodeFactors.isOfActivePhone) AND NOT EXISTS
-    (SELECT 1 FROM recovery r WHERE r.id = f.approval AND f.state = 'waiting' AND r.state <> 'proved')
+    (SELECT 1 FROM recovery r WHERE r.id = f.approval AND f.state = 'waiting'
+    AND (r.state <> 'proved' OR r.expires_at <= :now))
     ORDER BY f.created_at, f.id
     """)
 

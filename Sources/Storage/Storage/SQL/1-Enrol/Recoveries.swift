@@ -113,12 +113,7 @@ public enum Recoveries {
 
     private static let byLink = Statement("\(ofUser) r.link = :digest AND u.website_id = :website")
     private static let byHandle = Statement("\(ofUser) r.handle = :digest AND u.website_id = :website")
-    /// A recovery that another one continued has the same token, and is cancelled.
-    private static let byCancel = Statement(
-        """
-        \(ofUser) r.cancel = :digest AND u.website_id = :website
-        ORDER BY CASE WHEN r.state IN ('opened', 'proved') THEN 0 ELSE 1 END, r.created_at DESC LIMIT 1
-        """)
+    private static let byCancel = Statement("\(ofUser) r.cancel = :digest AND u.website_id = :website")
 
     /// Reads the recoveries of a user that have not ended, the newest first.
     public static func open(of user: UserID, at now: Timestamp) -> Query<[RecoveryRow]> {
@@ -142,23 +137,22 @@ public enum Recoveries {
 
 extension Recoveries {
     /// Stores a recovery and its mail, if the user is active, has the factor and a confirmed mail
-    /// address, and did not get too many links.
+    /// address, and did not get too many links. Earlier links stay valid: otherwise a stranger who
+    /// knows the user name could make the link void that the user is about to open.
     public static func start(_ new: NewRecovery, as operation: Operation) -> Query<RecoveryStart> {
         let (user, own, id) = (SQLValue.id(new.user), SQLValue.id(operation), SQLValue.id(new.id))
-        let since = SQLValue.timestamp(new.at - NewRecovery.window)
+        let (since, linkSince) = (new.at - NewRecovery.window, new.at - RecoveryLife.linkLife)
         let writes =
             [
                 Locks.hold(user: user),
                 markRecoverable(
-                    operation: own, user: user, factor: .word(new.factor), since: since,
-                    most: .integer(Int64(NewRecovery.most)), now: .timestamp(new.at)),
+                    operation: own, user: user, factor: .word(new.factor), author: .word(new.startedBy),
+                    since: .timestamp(since), most: .integer(Int64(NewRecovery.most)),
+                    linkSince: .timestamp(linkSince), now: .timestamp(new.at)),
             ] + OperationSecrets.onlyOnce(new.user, as: operation) + [
-                voidEarlier(user: user, factor: .word(new.factor), recovery: id, operation: own),
                 insertRecovery(
                     recovery: id, factor: .word(new.factor), link: .blob(new.link), author: .word(new.startedBy),
-                    now: .timestamp(new.at), expiresAt: .timestamp(new.life.expiresAt), operation: own, user: user),
-                dropEarlierSecrets(user: user, operation: own, entry: .id(new.mail.entry)),
-                dropEarlierMails(user: user, operation: own, entry: .id(new.mail.entry)),
+                    now: .timestamp(new.at), expiresAt: .timestamp(new.life.expiresAt), operation: own, user: user)
             ] + mail(new.mail, about: new.id, of: new.user, isToFormer: false, at: new.at, as: operation) + [
                 auditStarted(
                     operation: own, now: .timestamp(new.at), author: .word(new.startedBy), recovery: id)
@@ -166,14 +160,17 @@ extension Recoveries {
         let change = Change(
             "recover", operation,
             rows: [
-                .user(new.user).signed, .activeFactors(of: new.user), .recoveries(of: new.user).lenient,
-                .recovery(new.id).signed, .entry(new.mail.entry).signed,
+                .user(new.user).signed, .activeFactors(of: new.user), .recovery(new.id).signed,
+                .entry(new.mail.entry).signed,
             ], writes,
-            reads: [countLinks(user: user, since: since), addressOf(recovery: id)])
+            reads: [
+                countLinks(user: user, author: .word(new.startedBy), since: .timestamp(since)),
+                addressOf(recovery: id),
+            ])
         return Query(change: change) { rows throws(StoreFailure) in
             if rows.happened, let row = rows[2].first { return .started(address: try row.address("address")) }
-            let links = try rows[1].first?.integer("links") ?? 0
-            return links >= NewRecovery.most ? .limited : .impossible
+            guard let row = rows[1].first, let newest = try row.optionalTimestamp("newest") else { return .impossible }
+            return try row.integer("links") >= NewRecovery.most && newest > linkSince ? .limited : .impossible
         }
     }
 
@@ -184,14 +181,10 @@ extension Recoveries {
         AND (EXISTS (SELECT 1 FROM factor f WHERE f.user_id = user.id AND f.kind = :factor AND f.state = 'active')
         OR :factor = 'push' AND EXISTS (SELECT 1 FROM device d WHERE d.user_id = user.id
         AND d.state IN ('active', 'suspended') AND d.public_key IS NOT NULL))
-        AND (SELECT count(*) FROM recovery r WHERE r.user_id = user.id AND r.created_at > :since) < :most
-        """)
-
-    /// A newer link makes the earlier ones for the same factor void.
-    private static let voidEarlier = Statement(
-        """
-        UPDATE recovery SET state = 'cancelled', stopped_by = 'relay'
-        WHERE user_id = :user AND factor = :factor AND state = 'sent' AND id <> :recovery AND \(Guards.userMarked)
+        AND ((SELECT count(*) FROM recovery r WHERE r.user_id = user.id AND r.started_by = :author
+        AND r.created_at > :since) < :most
+        OR NOT EXISTS (SELECT 1 FROM recovery r WHERE r.user_id = user.id AND r.started_by = :author
+        AND r.created_at > :linkSince))
         """)
 
     private static let insertRecovery = Statement(
@@ -204,21 +197,6 @@ extension Recoveries {
         WHERE u.id = :user AND u.operation = :operation
         """)
 
-    private static let dropEarlierSecrets = Statement(
-        """
-        DELETE /*M! s */ FROM operation_secret
-        /*M! AS s JOIN outbox o ON o.id = s.operation WHERE */
-        /*S! WHERE operation IN (SELECT o.id FROM outbox o WHERE */
-        o.user_id = :user AND o.kind = 'mail' AND o.event = '\(RecoveryMail.link)' AND o.id <> :entry /*S! ) */
-        AND \(Guards.userMarked)
-        """)
-
-    private static let dropEarlierMails = Statement(
-        """
-        DELETE FROM outbox WHERE user_id = :user AND kind = 'mail' AND event = '\(RecoveryMail.link)' AND id <> :entry
-        AND \(Guards.userMarked)
-        """)
-
     private static let auditStarted = Statement(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, outcome, note)
@@ -228,7 +206,10 @@ extension Recoveries {
         """)
 
     private static let countLinks = Statement(
-        "SELECT count(*) AS links FROM recovery WHERE user_id = :user AND created_at > :since")
+        """
+        SELECT count(*) AS links, max(created_at) AS newest FROM recovery
+        WHERE user_id = :user AND started_by = :author AND created_at > :since
+        """)
 
     private static let addressOf = Statement("SELECT address FROM recovery WHERE id = :recovery")
 
@@ -285,25 +266,18 @@ extension Recoveries {
                 operation: own, user: user, recovery: id, before: .id(row.operation), now: .timestamp(opening.at)),
         ]
         writes += OperationSecrets.onlyOnce(row.user, as: operation)
-        if let earlier = opening.earlier {
-            writes.append(
-                unmarkChanged(user: user, operation: own, earlier: .id(earlier.id), before: .id(earlier.operation)))
-            writes.append(endContinued(earlier: .id(earlier.id), user: user, operation: own))
-        }
         writes += [
             open(
-                handle: .blob(opening.handle), expiresAt: .timestamp(opening.life.expiresAt),
-                cancel: .blob(opening.earlier?.cancel),
-                challenge: .id(opening.earlier?.challenge), operation: own, recovery: id, user: user),
+                handle: .blob(opening.handle), expiresAt: .timestamp(opening.life.expiresAt), operation: own,
+                recovery: id, user: user),
             auditRecovery(
                 operation: own, now: .timestamp(opening.at), event: .text("recovery.opened"), outcome: .null,
                 note: .null, recovery: id, own: own),
         ]
         writes += OperationSecrets.stored(opening.secret, as: operation)
-        let earlier = opening.earlier.map { [SignedRows.recovery($0.id).lenient] } ?? []
         let change = Change(
             "open recovery", operation,
-            rows: [.user(row.user).signed, .activeFactors(of: row.user), .recovery(row.id).signed] + earlier, writes,
+            rows: [.user(row.user).signed, .activeFactors(of: row.user), .recovery(row.id).signed], writes,
             reads: [OperationSecrets.read(operation.id)])
         return Query(change: change) { rows throws(StoreFailure) in
             rows.happened ? OpenedRecovery(secret: try rows[1].operationSecret) : nil
@@ -319,21 +293,9 @@ extension Recoveries {
         AND r.expires_at > :now AND m.kind = 'mail' AND m.state = 'active')
         """)
 
-    private static let unmarkChanged = Statement(
-        """
-        \(TakenAddresses.unmarkIf) NOT EXISTS
-        (SELECT 1 FROM recovery r WHERE r.id = :earlier AND r.operation = :before AND r.state IN ('opened', 'proved'))
-        """)
-
-    private static let endContinued = Statement(
-        """
-        UPDATE recovery SET state = 'cancelled', stopped_by = 'relay', operation = :operation
-        WHERE id = :earlier AND user_id = :user AND \(Guards.userMarked)
-        """)
-
     private static let open = Statement(
         """
-        UPDATE recovery SET state = 'opened', handle = :handle, expires_at = :expiresAt, cancel = :cancel, challenge_id = :challenge, operation = :operation
+        UPDATE recovery SET state = 'opened', handle = :handle, expires_at = :expiresAt, operation = :operation
         WHERE id = :recovery AND user_id = :user AND \(Guards.userMarked)
         """)
 

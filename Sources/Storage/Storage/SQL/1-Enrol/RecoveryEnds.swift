@@ -9,7 +9,7 @@ extension Recoveries {
     public static func cancel(_ cancelling: RecoveryCancelling, as operation: Operation) -> Query<Bool> {
         let (user, own) = (SQLValue.id(cancelling.user), SQLValue.id(operation))
         let change = Change(
-            "cancel recovery", operation, rows: rowsOfEnd(as: operation),
+            "cancel recovery", operation, rows: rowsOfEnd(of: cancelling.user, at: cancelling.at, as: operation),
             [
                 Locks.hold(user: user),
                 cancel(
@@ -28,21 +28,53 @@ extension Recoveries {
         WHERE id = :recovery AND user_id = :user AND state IN ('sent', 'opened', 'proved') AND expires_at > :now
         """)
 
-    /// Drops what a cancelled recovery has created, and reports its end. The row of the recovery
-    /// and an audit row have the mark `own`.
+    /// Cancels all recoveries of a factor, for an operator who does not know which one is whose.
+    public static func cancelAll(
+        of user: UserID, _ factor: Factor, by author: ChangeAuthor, at now: Timestamp, as operation: Operation
+    ) -> Query<Bool> {
+        let (person, own) = (SQLValue.id(user), SQLValue.id(operation))
+        let change = Change(
+            "cancel recoveries", operation, rows: rowsOfEnd(of: user, at: now, as: operation),
+            [
+                Locks.hold(user: person),
+                cancelOfFactor(
+                    author: .word(author), operation: own, factor: .word(factor), user: person, now: .timestamp(now)),
+                auditEnded(own: own, now: .timestamp(now), user: person, reason: .word(author)),
+            ] + cancelled(of: user, at: now, own: operation.id, as: operation))
+        return Query(change: change) { rows in rows.happened }
+    }
+
+    private static let cancelOfFactor = Statement(
+        """
+        UPDATE recovery SET state = 'cancelled', stopped_by = :author, operation = :operation
+        WHERE user_id = :user AND factor = :factor AND state IN ('sent', 'opened', 'proved') AND expires_at > :now
+        """)
+
+    /// Drops what a cancelled recovery has created, with its mails, and reports its end. The row of
+    /// the recovery and an audit row have the mark `own`.
     static func cancelled(
         of user: UserID, at now: Timestamp, own: OperationID, as operation: Operation
     ) -> [BoundStatement] {
-        [
-            dropFactor(user: .id(user), own: .id(own)),
-            voidActivations(now: .timestamp(now), user: .id(user), own: .id(own)),
-        ]
+        voided(of: user, at: now, own: own)
             + AccountEventRows.steps(
                 .recoveryCancelled, user: user, device: nil, at: now, as: operation, noted: own)
     }
 
-    static func rowsOfEnd(as operation: Operation) -> [SignedRows] {
-        AccountEventRows.rows(.recoveryCancelled, as: operation)
+    /// The rows that lose a right by the end of recoveries, and the entries about it.
+    static func rowsOfEnd(of user: UserID, at now: Timestamp, as operation: Operation) -> [SignedRows] {
+        [.recoveries(of: user).lenient, .activations(of: user, at: now).lenient]
+            + AccountEventRows.rows(.recoveryCancelled, as: operation)
+    }
+
+    /// Drops what the recoveries with the mark `own` have created, and their mails. The links in
+    /// these would no longer work.
+    private static func voided(of user: UserID, at now: Timestamp, own: OperationID) -> [BoundStatement] {
+        [
+            dropFactor(user: .id(user), own: .id(own)),
+            voidActivations(now: .timestamp(now), user: .id(user), own: .id(own)),
+            dropSecrets(user: .id(user), own: .id(own)),
+            dropMails(user: .id(user), own: .id(own)),
+        ]
     }
 
     private static let dropFactor = Statement(
@@ -53,8 +85,23 @@ extension Recoveries {
 
     private static let voidActivations = Statement(
         """
-        UPDATE activation SET used_at = :now WHERE user_id = :user AND used_at IS NULL AND approval = 'recovery'
-        AND EXISTS (SELECT 1 FROM recovery r WHERE r.user_id = :user AND r.operation = :own AND r.factor = 'push')
+        UPDATE activation SET used_at = :now WHERE user_id = :user AND used_at IS NULL AND recovery_id IN
+        (SELECT r.id FROM recovery r WHERE r.user_id = :user AND r.operation = :own)
+        """)
+
+    private static let dropSecrets = Statement(
+        """
+        DELETE /*M! s */ FROM operation_secret
+        /*M! AS s JOIN outbox o ON o.id = s.operation WHERE */
+        /*S! WHERE operation IN (SELECT o.id FROM outbox o WHERE */
+        o.user_id = :user AND o.kind = 'mail' AND o.recovery_id IN
+        (SELECT r.id FROM recovery r WHERE r.user_id = :user AND r.operation = :own) /*S! ) */
+        """)
+
+    private static let dropMails = Statement(
+        """
+        DELETE FROM outbox WHERE user_id = :user AND kind = 'mail' AND recovery_id IN
+        (SELECT r.id FROM recovery r WHERE r.user_id = :user AND r.operation = :own)
         """)
 
     static func ending(_ event: AccountEvent, _ operation: Operation) -> OperationID {
@@ -65,30 +112,68 @@ extension Recoveries {
     /// created, and notifies the website. The user did what ended the recovery, or is notified of
     /// that, and gets no mail.
     ///
-    /// - Parameter noted: the id of the audit row of the change.
+    /// - Parameters:
+    ///   - isSparing: whether only recoveries end that are about phones, or that a phone has
+    ///     proved or approved.
+    ///   - noted: the id of the audit row of the change.
     static func ended(
-        of user: UserID, at now: Timestamp, noted: OperationID, as operation: Operation
+        of user: UserID, because reason: RecoveryEndReason, isSparing: Bool = false, at now: Timestamp,
+        noted: OperationID, as operation: Operation
     ) -> [BoundStatement] {
-        let own = ending(.recoveryCancelled, operation)
+        let end = isSparing ? endOfPhones : endOpen
         return [
-            endOpen(own: .id(own), user: .id(user), now: .timestamp(now), operation: .id(noted)),
-            auditEnded(own: .id(own), now: .timestamp(now), user: .id(user)),
-            dropFactor(user: .id(user), own: .id(own)),
-            voidActivations(now: .timestamp(now), user: .id(user), own: .id(own)),
-        ] + AccountEventRows.webhook(.recoveryCancelled, user: user, at: now, as: operation, noted: own)
+            end(
+                own: .id(operation.endOfRecoveries), user: .id(user), now: .timestamp(now), operation: .id(noted))
+        ] + reported(reason, of: user, at: now, as: operation)
     }
 
-    private static let endOpen = Statement(
+    /// Ends the other recoveries of the factor, as part of the change that has proved this one.
+    static func continued(by row: RecoveryRow, at now: Timestamp, as operation: Operation) -> [BoundStatement] {
+        [
+            endContinued(
+                own: .id(operation.endOfRecoveries), user: .id(row.user), factor: .word(row.factor),
+                recovery: .id(row.id), now: .timestamp(now), operation: .id(operation))
+        ] + reported(.continued, of: row.user, at: now, as: operation)
+    }
+
+    private static func reported(
+        _ reason: RecoveryEndReason, of user: UserID, at now: Timestamp, as operation: Operation
+    ) -> [BoundStatement] {
+        let own = operation.endOfRecoveries
+        return [
+            auditEnded(own: .id(own), now: .timestamp(now), user: .id(user), reason: .word(reason))
+        ] + voided(of: user, at: now, own: own)
+            + AccountEventRows.webhook(.recoveryCancelled, user: user, at: now, as: operation, noted: own)
+    }
+
+    private static let endOpen = Statement("\(ending) AND \(Guards.audited)")
+
+    private static let endOfPhones = Statement(
         """
-        UPDATE recovery SET state = 'cancelled', stopped_by = 'relay', operation = :own
-        WHERE user_id = :user AND state IN ('sent', 'opened', 'proved') AND expires_at > :now AND \(Guards.audited)
+        \(ending) AND (factor = 'push' OR coalesce(proof, '') = 'phone' OR EXISTS (SELECT 1 FROM challenge c
+        WHERE c.id = recovery.challenge_id AND c.decision = 'approve' AND c.device_id IS NOT NULL))
+        AND \(Guards.audited)
         """)
 
-    /// Audits the end, once for all recoveries that ended together.
+    private static let endContinued = Statement(
+        """
+        UPDATE recovery SET state = 'cancelled', stopped_by = 'relay', operation = :own
+        WHERE user_id = :user AND factor = :factor AND id <> :recovery AND state IN ('opened', 'proved')
+        AND expires_at > :now AND \(Guards.userMarked)
+        """)
+
+    private static let ending = """
+        UPDATE recovery SET state = 'cancelled', stopped_by = 'relay', operation = :own
+        WHERE user_id = :user AND state IN ('sent', 'opened', 'proved') AND expires_at > :now
+        """
+
+    /// Audits each end. The first row has the mark, and each other one the id of its recovery,
+    /// because a recovery ends once.
     private static let auditEnded = Statement(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, outcome, note)
-        SELECT :own, :now, 'recovery.cancelled', u.website_id, u.id, r.factor, 'relay'
+        SELECT CASE r.id WHEN (SELECT min(f.id) FROM recovery f WHERE f.user_id = :user AND f.operation = :own)
+        THEN :own ELSE r.id END, :now, 'recovery.cancelled', u.website_id, u.id, r.factor, :reason
         FROM recovery r JOIN user u ON u.id = r.user_id WHERE r.user_id = :user AND r.operation = :own
         \(Audit.once)
         """)
@@ -197,7 +282,7 @@ extension Recoveries {
             TaggedCertificates.droppedOfOthers(than: device, of: user, as: operation),
             dropPushesToOthers(user: person, device: phone, operation: change),
             DeviceReports.droppedOfOthers(than: device, of: user, as: operation),
-        ] + Phones.approvalsEnded(of: user, but: device, at: now, as: operation)
+        ] + Phones.approvalsEnded(of: user, but: device, isSparing: true, at: now, as: operation)
             + reported(own, of: user, at: now, as: operation)
     }
 
@@ -237,7 +322,7 @@ extension Recoveries {
     /// The rows that `phonesReplaced` writes.
     static func rows(replacingPhonesOf user: UserID, at now: Timestamp, as operation: Operation) -> [SignedRows] {
         [.devices(of: user).lenient, .recoveriesOfPhones(of: user).signed]
-            + Locks.rows(ending: user, at: now, as: operation) + UnusedApprovals.rows(of: user, as: operation)
+            + Locks.rows(ending: user, at: now, as: operation) + UnusedApprovals.rows(of: user, at: now, as: operation)
             + AccountEventRows.rows(.recoveryDone, as: operation)
     }
 }

@@ -5,7 +5,9 @@ import World
 // MARK: The second proof
 
 extension Recoveries {
-    /// Stores the second proof, and announces the change to the addresses and the phones.
+    /// Stores the second proof, and announces the change to the addresses and the phones. Other
+    /// recoveries of the same factor end. They did not end before, because a link alone proves
+    /// nothing.
     public static func proved(_ proving: RecoveryProving, as operation: Operation) -> Query<Bool> {
         let row = proving.recovery
         let (user, own, id, now) = (
@@ -29,6 +31,7 @@ extension Recoveries {
                 operation: own, now: now, event: .text("recovery.proved"), outcome: .word(proving.proof),
                 note: .text(proving.note), recovery: id, own: own),
         ]
+        writes += continued(by: row, at: proving.at, as: operation)
         writes += AccountEventRows.webhook(.recoveryWaiting, user: row.user, at: proving.at, as: operation)
         for (index, mail) in proving.mails.enumerated() {
             writes += self.mail(
@@ -39,7 +42,9 @@ extension Recoveries {
         }
         var rows: [SignedRows] = [.user(row.user).signed, .recovery(row.id).signed]
         if let approved = proving.approved { rows.append(.challenge(approved.challenge).signed) }
-        rows += AccountEventRows.rows(.recoveryWaiting, as: operation)
+        rows +=
+            AccountEventRows.rows(.recoveryWaiting, as: operation)
+            + rowsOfEnd(of: row.user, at: proving.at, as: operation)
         rows += proving.mails.map { .entry($0.entry).signed }
         if let announcement = proving.announcement { rows.append(.entry(announcement.entry).signed) }
         return Query(change: Change("prove recovery", operation, rows: rows, writes)) { rows in rows.happened }
@@ -141,7 +146,7 @@ extension Recoveries {
                     challenge: challenge),
             ]
         case .deny, .fraud:
-            let own = ending(AccountEvent.recoveryCancelled, operation)
+            let own = operation.endOfRecoveries
             return [
                 deny(own: .id(own), challenge: challenge, operation: .id(operation)),
                 auditAnswered(
@@ -153,20 +158,19 @@ extension Recoveries {
     }
 
     static func rows(answeredBy closing: ChallengeEnd, as operation: Operation) -> [SignedRows] {
-        guard closing.isApproval, closing.device != nil else { return [] }
+        guard closing.isApproval, let phone = closing.device else { return [] }
         switch closing.life.decision {
         case .approve: return [.recovery(asked: closing.challenge).signed]
-        case .deny, .fraud: return rowsOfEnd(as: operation)
+        case .deny, .fraud: return rowsOfEnd(of: phone.user, at: closing.at, as: operation)
         case nil: return []
         }
     }
 
     private static let approve = Statement(
         """
-        UPDATE recovery SET ready_at = CASE WHEN factor <> 'push' AND ready_at > :now THEN :now ELSE ready_at END,
-        announced_at = CASE WHEN factor <> 'push' THEN coalesce(announced_at, :now) ELSE announced_at END,
-        operation = :own
-        WHERE challenge_id = :challenge AND state = 'proved' AND \(Guards.challengeWritten)
+        UPDATE recovery SET ready_at = CASE WHEN ready_at > :now THEN :now ELSE ready_at END,
+        announced_at = coalesce(announced_at, :now), operation = :own
+        WHERE challenge_id = :challenge AND state = 'proved' AND factor <> 'push' AND \(Guards.challengeWritten)
         """)
 
     private static let deny = Statement(

@@ -21,8 +21,8 @@ extension Factors {
         // because other changes of the user wait for it.
         return Query(
             change: Change(
-                "drop", operation, rows: [.user(user).lenient] + UnusedApprovals.rows(of: user, as: operation),
-                writes + UnusedApprovals.ended(of: user, but: nil, at: now, as: operation))
+                "drop", operation, rows: [.user(user).lenient] + UnusedApprovals.rows(of: user, at: now, as: operation),
+                writes + UnusedApprovals.ended(of: user, but: nil, because: .factor, at: now, as: operation))
         ) { rows in rows.happened }
     }
 
@@ -115,7 +115,8 @@ extension Factors {
                 now: .timestamp(now), user: .id(user), kind: .word(kind), operation: .id(operation)),
             dropEntries(user: .id(user), kind: .word(kind), operation: .id(operation)),
         ] + (kind == .mail ? ActivationMails.voidedAtFormerAddress(user, at: now, as: operation) : [])
-            + (kind == .mail ? Recoveries.ended(of: user, at: now, noted: operation.id, as: operation) : [])
+            + (kind == .mail
+                ? Recoveries.ended(of: user, because: .address, at: now, noted: operation.id, as: operation) : [])
             + leftBehind(kind, of: user, at: now, as: operation)
     }
 
@@ -137,7 +138,7 @@ extension Factors {
         guard kind.isSent else { return [] }
         let codes = [SignedRows.confirmingCodes(kind, of: user).lenient]
         guard kind == .mail else { return codes }
-        return codes + [.activations(of: user, at: now).lenient] + Recoveries.rowsOfEnd(as: operation)
+        return codes + Recoveries.rowsOfEnd(of: user, at: now, as: operation)
     }
 
     /// Deletes the active factor that another one replaces.

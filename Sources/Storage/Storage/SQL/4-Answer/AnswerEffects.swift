@@ -150,7 +150,8 @@ extension AnswerEffects {
         // Somebody who tricked the user into an approval must not be able to use it after the user
         // is unlocked.
         if becomes == .frozen {
-            writes += UnusedApprovals.ended(of: user, but: device, at: at, as: operation, noted: own)
+            writes += UnusedApprovals.ended(
+                of: user, but: device, because: .fraud, at: at, as: operation, noted: own)
         }
         return writes
             + AccountEventRows.steps(
@@ -161,7 +162,7 @@ extension AnswerEffects {
     /// genuine or not.
     var rows: [SignedRows] {
         Locks.rows(ending: user, at: at, as: operation)
-            + (becomes == .frozen ? UnusedApprovals.rows(of: user, as: operation) : [])
+            + (becomes == .frozen ? UnusedApprovals.rows(of: user, at: at, as: operation) : [])
             + AccountEventRows.rows(kind, as: operation)
     }
 }
