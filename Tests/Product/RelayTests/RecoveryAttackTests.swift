@@ -388,12 +388,13 @@ import World
     }
 
     /// A request to end the wait is no reason to end a login of the owner.
-    @Test(arguments: StoreKind.all) func requestToEndTheWaitSupersedesNoLogin(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all, [true, false])
+    func requestToEndTheWaitSupersedesNoLogin(kind: StoreKind, isKnown: Bool) async throws {
         let fixture = try await RecoveryFixture(kind)
         let (rig, shop, handle) = (fixture.rig, fixture.shop, try await fixture.opened())
         _ = try await fixture.proved(handle)
         rig.time.advance(by: .seconds(3600))
-        let request = LoginRequest(subject: .token(fixture.ada.token), isKnown: true)
+        let request = LoginRequest(subject: .token(fixture.ada.token), isKnown: isKnown)
         let login = try await rig.on { relay in
             try await relay.login(request, by: shop, as: relay.operations.new())
         }

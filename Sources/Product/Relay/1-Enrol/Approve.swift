@@ -21,6 +21,8 @@ struct Approvable: Sendable {
     /// Whether the user must learn of the request, however many others there are. Something else
     /// limits how often it is made.
     var isAnnouncement = false
+    /// Whether it must disturb no login of the user.
+    var isReminder = false
 
     /// The creation of an activation code for any further phone.
     static func activation(of user: UserID) -> Approvable {
@@ -70,6 +72,7 @@ extension Relay {
             factors: approvable.factors, isKnown: approvable.isKnown)
         request.approves = approvable.digest
         request.isUnlimited = approvable.isAnnouncement
+        request.isReminder = approvable.isReminder
         request.device = approvable.device
         return try await login(request, by: website, as: operation)
     }

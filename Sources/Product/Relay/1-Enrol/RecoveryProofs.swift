@@ -12,14 +12,16 @@ extension Approvable {
     }
 
     /// The end of the wait of a recovery. Only a phone can approve it. The announcement counts as
-    /// one from a known browser, so that no login of a stranger makes it quiet. Later requests do
-    /// not, because then they would use up the owner's limit, and supersede the owner's logins.
+    /// one from a known browser, so that no login of a stranger makes it quiet. Later requests are
+    /// reminders: a thief may ask for them, who must not use up the owner's limit or end the owner's
+    /// logins.
     static func recovery(_ recovery: RecoveryRow, isFirst: Bool) -> Approvable {
         Approvable(
             digest: recovery.endOfWait,
             details: details(recovery)
                 + [Context.Detail(label: "effective", value: recovery.life.readyAt?.rfc3339 ?? "now")],
-            action: Relay.recoverAction, factors: [.push], isKnown: isFirst, isAnnouncement: true)
+            action: Relay.recoverAction, factors: [.push], isKnown: isFirst, isAnnouncement: true,
+            isReminder: !isFirst)
     }
 
     private static func details(_ recovery: RecoveryRow) -> [Context.Detail] {

@@ -13,6 +13,16 @@ public protocol AskStore: Sendable {
         async throws(StoreFailure) -> AskOutcome
 }
 
+/// The origin of a challenge. A challenge ends only open ones of the same or a lower origin, is not
+/// shown while one of a higher origin is open, and counts with those of its own. The raw values are
+/// in the database.
+public enum AskOrigin: Int, Sendable {
+    /// A request that the relay repeats for somebody who may not be the user. It is in nobody's way.
+    case reminder = -1
+    case unknownBrowser = 0
+    case knownBrowser = 1
+}
+
 /// Limits on the logins and pushes of a user in the time that begins at `since`. Logins from known
 /// browsers and logins from other browsers have separate budgets. So an attacker cannot use up the
 /// budget of the user's own browsers.
@@ -20,14 +30,13 @@ public struct AskLimits: Sendable {
     public let since: Timestamp
     public let logins: Int
     public let pushes: Int
-    /// Whether the limits are those of known browsers.
-    public let isKnown: Bool
+    public let origin: AskOrigin
 
-    public init(since: Timestamp, logins: Int, pushes: Int, isKnown: Bool = false) {
+    public init(since: Timestamp, logins: Int, pushes: Int, origin: AskOrigin = .unknownBrowser) {
         self.since = since
         self.logins = logins
         self.pushes = pushes
-        self.isKnown = isKnown
+        self.origin = origin
     }
 }
 

@@ -54,6 +54,10 @@ public struct LoginRequest: Sendable {
     var device: DeviceID?
     /// Whether the limits of logins and pushes do not apply.
     var isUnlimited = false
+    /// Whether it must disturb no login of the user.
+    var isReminder = false
+
+    var origin: AskOrigin { isReminder ? .reminder : isKnown ? .knownBrowser : .unknownBrowser }
 
     public init(
         subject: Subject, username: String? = nil, request: String? = nil, number: String? = nil, ip: String? = nil,
@@ -149,15 +153,15 @@ extension Relay {
     }
 
     private func limits(_ request: LoginRequest, _ policy: Policy, at now: Timestamp) -> AskLimits {
-        guard request.isUnlimited else { return limits(policy, isKnown: request.isKnown, at: now) }
+        guard request.isUnlimited else { return limits(policy, request.origin, at: now) }
         return AskLimits(
             since: now - Policy.limitWindow, logins: Policy.loginLimits.upperBound * 10,
-            pushes: Policy.loginLimits.upperBound * 10, isKnown: request.isKnown)
+            pushes: Policy.loginLimits.upperBound * 10, origin: request.origin)
     }
 
-    func limits(_ policy: Policy, isKnown: Bool, at now: Timestamp) -> AskLimits {
+    func limits(_ policy: Policy, _ origin: AskOrigin, at now: Timestamp) -> AskLimits {
         AskLimits(
-            since: now - Policy.limitWindow, logins: policy.loginLimit, pushes: policy.pushLimit, isKnown: isKnown)
+            since: now - Policy.limitWindow, logins: policy.loginLimit, pushes: policy.pushLimit, origin: origin)
     }
 
     /// Does what follows after the challenge was stored: logs, wakes held requests, and starts

@@ -116,7 +116,7 @@ extension Relay {
         var step = NewStep(
             challenge: row.challenge, user: row.user, factor: factor, after: row.steps.count,
             interruptsPhone: cause.interruptsPhone,
-            at: now, limits: limits(policy, isKnown: row.isKnown, at: now))
+            at: now, limits: limits(policy, row.origin, at: now))
         var pushes: [Push] = []
         if factor == .push {
             pushes = self.pushes(

@@ -36,8 +36,7 @@ public struct CascadeRow: Sendable, Equatable {
     public let phones: [AskSubject.Phone]
     /// The user's active code factors.
     public let codes: [CodeFactor]
-    /// Whether the login comes from a browser that the website knows.
-    public let isKnown: Bool
+    public let origin: AskOrigin
     /// Whether the user's codes are locked. Then the relay accepts no code and sends none.
     public let areCodesLocked: Bool
     /// Whether the outbox has an entry that can begin the next factor.
@@ -48,7 +47,7 @@ public struct CascadeRow: Sendable, Equatable {
     public init(
         challenge: ChallengeID, user: UserID, website: String, policy: String, context: [UInt8], askedAt: Timestamp,
         expiresAt: Timestamp, language: String?, steps: [ChallengeRow.Step], phones: [AskSubject.Phone],
-        codes: [CodeFactor], isKnown: Bool, areCodesLocked: Bool, hasNext: Bool, hasUserExpired: Bool
+        codes: [CodeFactor], origin: AskOrigin, areCodesLocked: Bool, hasNext: Bool, hasUserExpired: Bool
     ) {
         self.challenge = challenge
         self.user = user
@@ -61,7 +60,7 @@ public struct CascadeRow: Sendable, Equatable {
         self.steps = steps
         self.phones = phones
         self.codes = codes
-        self.isKnown = isKnown
+        self.origin = origin
         self.areCodesLocked = areCodesLocked
         self.hasNext = hasNext
         self.hasUserExpired = hasUserExpired

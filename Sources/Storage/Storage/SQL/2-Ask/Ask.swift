@@ -39,7 +39,7 @@ extension AskScript {
             lockUser(user: .id(challenge.user), website: .id(challenge.website)),
             markUserWithinLimit(
                 challenge: .id(challenge.id), operation: .id(operation), user: .id(challenge.user),
-                website: .id(challenge.website), known: .bool(limits.isKnown), since: .timestamp(limits.since),
+                website: .id(challenge.website), known: .origin(limits.origin), since: .timestamp(limits.since),
                 logins: .integer(Int64(limits.logins))),
         ]
     }
@@ -63,7 +63,7 @@ extension AskScript {
     fileprivate var supersedeOthers: [BoundStatement] {
         let (user, now) = (SQLValue.id(challenge.user), SQLValue.timestamp(challenge.askedAt))
         return [
-            supersede(now: now, operation: .id(operation), user: user, known: .bool(limits.isKnown)),
+            supersede(now: now, operation: .id(operation), user: user, known: .origin(limits.origin)),
             Steps.skip(of: challenge.user, at: challenge.askedAt, by: operation),
             dropEntries(user: user, now: now, operation: .id(operation)),
             LoginDecidedRows.insertLoginDecided(of: challenge.user, at: challenge.askedAt, as: operation),
@@ -103,7 +103,7 @@ extension AskScript {
             insertPush(
                 entry: .id(push.id), challenge: .id(challenge.id), leasedUntil: .timestamp(push.leasedUntil),
                 relay: .id(push.holder), device: .id(push.device), user: .id(challenge.user),
-                operation: .id(operation), known: .bool(limits.isKnown), since: .timestamp(limits.since),
+                operation: .id(operation), known: .origin(limits.origin), since: .timestamp(limits.since),
                 pushes: .integer(Int64(limits.pushes)), now: .timestamp(challenge.askedAt))
         }
     }
@@ -134,7 +134,7 @@ extension AskScript {
                 challenge: .id(challenge.id), state: .word(life.state), reason: .word(life.reason),
                 policy: .text(challenge.policy), context: .context(challenge.context), nonce: .blob(challenge.nonce),
                 number: .text(challenge.number), approves: .blob(challenge.approves),
-                language: .text(challenge.language), known: .bool(limits.isKnown),
+                language: .text(challenge.language), known: .origin(limits.origin),
                 otherwise: .word(challenge.otherwise), now: now, expiresAt: .timestamp(life.expiresAt),
                 decidedAt: life.state.isEnd ? now : .null, operation: .id(operation), user: .id(challenge.user)),
             insertStep(challenge: .id(challenge.id), operation: .id(operation)),

@@ -11,7 +11,7 @@ extension AskScript {
             readPushes(challenge: .id(challenge.id)),
             readSuperseded(user: user, now: now, operation: .id(operation)),
             blocker(
-                user: user, known: .bool(limits.isKnown), since: .timestamp(limits.since),
+                user: user, known: .origin(limits.origin), since: .timestamp(limits.since),
                 others: .integer(Int64(limits.logins - 1))),
         ]
     }

@@ -15,7 +15,7 @@ extension Store {
                 statements.phones(website: .id(website), subject: subject.value),
                 statements.codes(website: .id(website), subject: subject.value),
                 statements.blocker(
-                    website: .id(website), subject: subject.value, known: .bool(limits.isKnown),
+                    website: .id(website), subject: subject.value, known: .origin(limits.origin),
                     since: .timestamp(limits.since), others: .integer(Int64(limits.logins - 1))),
             ])
         return try await run(

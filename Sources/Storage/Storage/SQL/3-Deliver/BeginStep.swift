@@ -87,7 +87,7 @@ extension BeginScript {
             insertPush(
                 entry: .id(push.id), challenge: challenge, leasedUntil: .timestamp(push.leasedUntil),
                 relay: .id(push.holder), device: .id(push.device), user: .id(step.user),
-                known: .bool(step.limits.isKnown), since: .timestamp(step.limits.since),
+                known: .origin(step.limits.origin), since: .timestamp(step.limits.since),
                 pushes: .integer(Int64(step.limits.pushes)), now: now, operation: .id(operation))
         }
     }

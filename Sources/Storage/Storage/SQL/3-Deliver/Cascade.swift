@@ -24,7 +24,7 @@ extension Store: CascadeStore {
                     policy: try row.text("policy"), context: try row.context("context"),
                     askedAt: try row.timestamp("asked_at"), expiresAt: try row.timestamp("expires_at"),
                     language: try row.optionalText("language"), steps: steps,
-                    phones: try AskablePhones.read(rows[2]), codes: codes, isKnown: try row.bool("known"),
+                    phones: try AskablePhones.read(rows[2]), codes: codes, origin: try row.askOrigin("known"),
                     areCodesLocked: try row.bool("are_codes_locked"), hasNext: !rows[4].isEmpty,
                     hasUserExpired: try row.bool("has_user_expired"))
             })
