@@ -23,7 +23,7 @@ public struct Sealer: Sendable {
     public struct Key: Sendable {
         public let id: String
         public let key: Secret
-        /// The key of the nonces of searchable seals. It is derived from `key`.
+        /// The key of the nonces of searchable seals, and of digests. It is derived from `key`.
         fileprivate let search: Secret
         /// Whether only other relays may seal under it already; this sealer does not.
         public let isNext: Bool
@@ -109,7 +109,7 @@ public struct Sealer: Sendable {
 /// without opening them.
 ///
 /// The nonce is a blind index: the first 12 bytes of an HMAC of the value and its purpose, under a
-/// key that is used for nothing else. Different values get different nonces, up to 2^48 values or
+/// key that is used for nothing else but digests with other purposes. Different values get different nonces, up to 2^48 values or
 /// so. Who reads the seals learns which values are equal, and their lengths, and nothing else.
 extension Sealer {
     /// Seals a value searchably under the current key.
@@ -125,11 +125,26 @@ extension Sealer {
         return seals
     }
 
+    /// Returns a digest of a value and its purpose under the current key. Without the key nobody
+    /// can test a guess of the value.
+    public func digest(of value: [UInt8], associated: [UInt8]) -> [UInt8] {
+        Self.index(of: value, associated: associated, under: current)
+    }
+
+    /// Returns the digests of a value under every key.
+    public func digests(of value: [UInt8], associated: [UInt8]) -> [[UInt8]] {
+        keys.map { Self.index(of: value, associated: associated, under: $0) }
+    }
+
+    private static func index(of value: [UInt8], associated: [UInt8], under key: Key) -> [UInt8] {
+        let length = withUnsafeBytes(of: UInt32(clamping: associated.count).bigEndian) { Array($0) }
+        return HMAC.sha256(key: key.search, length + associated + value)
+    }
+
     private static func sealSearchably(
         _ plaintext: [UInt8], associated: [UInt8], under key: Key
     ) throws(CryptoFailure) -> [UInt8] {
-        let length = withUnsafeBytes(of: UInt32(clamping: associated.count).bigEndian) { Array($0) }
-        let index = HMAC.sha256(key: key.search, length + associated + plaintext)
+        let index = index(of: plaintext, associated: associated, under: key)
         return try seal(plaintext, associated: associated, under: key, nonce: Array(index.prefix(12)))
     }
 }

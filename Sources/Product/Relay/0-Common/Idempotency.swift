@@ -47,13 +47,30 @@ public struct IdempotentRequest: Sendable, Equatable {
     public let website: WebsiteID
     /// SHA-256 of route and key.
     public let digest: [UInt8]
-    /// SHA-256 of everything in the request that affects its result.
-    public let fingerprint: [UInt8]
+    /// A digest of everything in the request that affects its result. It is SHA-256 outside the
+    /// store. In the store it depends on a key: the request may hold addresses, and nobody shall be
+    /// able to test a guess of them.
+    public private(set) var fingerprint: [UInt8]
 
     public init(website: WebsiteID, route: String, key: String, content: [UInt8]) {
         self.website = website
         digest = SHA256.hash(Array(route.utf8) + [0] + Array(key.utf8))
         fingerprint = SHA256.hash(content)
+    }
+
+    private static let purpose = Array("twoefay request".utf8)
+
+    /// Returns the request as the store has it.
+    func stored(by sealer: Sealer) -> IdempotentRequest {
+        var stored = self
+        stored.fingerprint = sealer.digest(of: fingerprint, associated: Self.purpose)
+        return stored
+    }
+
+    /// Whether the fingerprint of a row is that of this request. Another relay may have written it
+    /// under another key of the file.
+    func isSame(as row: IdempotencyRow, _ sealer: Sealer) -> Bool {
+        sealer.digests(of: fingerprint, associated: Self.purpose).contains { Secret.matches($0, row.fingerprint) }
     }
 }
 
@@ -201,11 +218,12 @@ extension Relay {
 
     private func begin(_ repeatable: IdempotentRequest, or fresh: Operation) async throws(Refusal) -> IdempotencyOutcome
     {
+        let stored = repeatable.stored(by: sealer)
         let row = try await withStore("idempotency") { () async throws(StoreFailure) in
-            try await store.begin(repeatable, as: fresh.id, relay: id, at: time.now())
+            try await store.begin(stored, as: fresh.id, relay: id, at: time.now())
         }
         guard let row else { throw .unauthenticated }
-        guard Secret.matches(row.fingerprint, repeatable.fingerprint) else { return .mismatch }
+        guard repeatable.isSame(as: row, sealer) else { return .mismatch }
         switch row.state {
         case .shown: return .shownOnce
         case .done:

@@ -8,6 +8,8 @@ struct Approvable: Sendable {
     /// The digest of the change. It distinguishes an approval of this change from an approval of
     /// any other.
     let digest: [UInt8]
+    /// The digests of the same change under older or newer keys.
+    var otherDigests: [[UInt8]] = []
     let details: [Context.Detail]
     var action = Relay.enrolAction
     /// The factors that may approve; nil for all that the policy allows.
@@ -40,12 +42,17 @@ struct Approvable: Sendable {
             details: details, device: phone.id, ip: FieldRule.ip(sender) == nil ? sender : nil)
     }
 
-    /// The binding of a code factor; for SMS and mail, of exactly this address.
-    static func code(_ kind: Factor, of user: UserID, address: String?) -> Approvable {
+    /// The binding of a code factor; for SMS and mail, of exactly this address. The digest is in the
+    /// store, and everything in it but the address can be read there. So it depends on a key,
+    /// without which nobody can test a guess of the address.
+    static func code(_ kind: Factor, of user: UserID, address: String?, _ sealer: Sealer) -> Approvable {
         var details = [Context.Detail(label: "factor", value: kind.rawValue)]
         if let address { details.append(Context.Detail(label: "address", value: address)) }
-        let what = Array("twoefay approval factor".utf8) + user.bytes + Array("\(kind.rawValue) \(address ?? "")".utf8)
-        return Approvable(digest: SHA256.hash(what), details: details)
+        let what = user.bytes + Array("\(kind.rawValue) \(address ?? "")".utf8)
+        let purpose = Array("twoefay approval factor".utf8)
+        return Approvable(
+            digest: sealer.digest(of: what, associated: purpose),
+            otherDigests: sealer.digests(of: what, associated: purpose), details: details)
     }
 
     /// The end of one code lock. Only a phone can approve it, because codes are locked.
@@ -97,13 +104,16 @@ extension Relay {
             try await store.challenge(challenge, of: website.id)
         }
         let now = time.now()
-        guard let row, row.user == user.id, row.approves == approvable.digest else { throw Self.noApproval }
+        let digests = [approvable.digest] + approvable.otherDigests
+        guard let row, row.user == user.id, let digest = row.approves, digests.contains(digest) else {
+            throw Self.noApproval
+        }
         switch row.life.seen(at: now).result {
         case .wait: throw .approvalRequired(challenge, number: try shownNumber(row))
         case .failure: throw Self.noApproval
         case .success:
             guard let decidedAt = row.decidedAt, now < decidedAt + Self.approvalLifetime else { throw Self.noApproval }
-            return Approved(challenge: challenge, digest: approvable.digest)
+            return Approved(challenge: challenge, digest: digest)
         }
     }
 

@@ -195,7 +195,7 @@ extension Relay {
         if !kind.isSent { try requireIdentity(of: user, website) }
         guard user.isProved, website.policy.activationApproval == nil else { return nil }
         return try await approved(
-            .code(kind, of: user.id, address: address), by: approval, user, website, operation)
+            .code(kind, of: user.id, address: address, sealer), by: approval, user, website, operation)
     }
 
     /// Refuses a factor that has waited since before the user had a factor of their own, unless the

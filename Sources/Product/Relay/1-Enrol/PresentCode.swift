@@ -31,7 +31,7 @@ extension Relay {
             }
             return nil
         }
-        var approvable = Approvable.code(.totp, of: user.id, address: nil)
+        var approvable = Approvable.code(.totp, of: user.id, address: nil, sealer)
         let approvers = website.policy.answers == .website ? [Factor.totp] : [.push, .totp]
         approvable.factors = approvers.filter(website.policy.factors.contains)
         guard approvable.factors?.isEmpty == false else {
