@@ -21,6 +21,7 @@ import Testing
         "GROUP BY o.kind": "the operator's status; what is to be done is short work or open logins",
         "SELECT w.id, w.name, w.display_name, w.state": "the operator's list of websites counts their users",
         "LEFT JOIN user u ON u.id = coalesce": "the operator's list of what is to be done",
+        "AS address_place": "twoefay user find looks for an address at all websites",
         "AS personal_count": "twoefay rekey counts what an old key has sealed",
         "holder = NULL, lease = NULL WHERE holder = :relay": "once for every relay that died",
     ]

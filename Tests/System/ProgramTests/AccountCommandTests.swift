@@ -101,6 +101,17 @@ import World
         #expect(left?.map { $0.object?["kind"] } == ["mail"])
     }
 
+    @Test(arguments: stores) func userIsFoundByAddress(_ kind: StoreKind) async throws {
+        let fixture = try await Fixture(kind)
+        _ = try await fixture.registered("ada", email: "ada@example.org")
+        let found = try await fixture.json("user", "find", "ada@example.org")
+        let users = try #require(found["users"]?.array).compactMap(\.object)
+        #expect(users.contains { $0["username"] == "ada" && $0["website"] == "shop" && $0["found_in"] == "user.email" })
+        let shown = try await fixture.tool(["user", "find", "ada@example.org"])
+        #expect(shown.status == 0 && shown.output.contains("user.email"))
+        try await fixture.refused(["user", "find", "ADA@example.org"], 3, "no user has ADA@example.org")
+    }
+
     @Test(arguments: stores) func deviceRenameChangesTheName(_ kind: StoreKind) async throws {
         let fixture = try await Fixture(kind)
         let phone = try await fixture.bind(try await fixture.registered("ada"))
