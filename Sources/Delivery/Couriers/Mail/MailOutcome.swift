@@ -31,11 +31,11 @@ extension DeliveryOutcome {
 }
 
 extension SMTPFailure {
-    /// The description without mail addresses. Servers repeat the recipient, and logs must name no
-    /// person.
+    /// The description without mail addresses and phone numbers. Servers repeat the recipient, and
+    /// logs must name no person. Seven digits are a number; codes of SMTP and sizes have fewer.
     var reasonWithoutAddresses: String {
         description.split(separator: " ", omittingEmptySubsequences: false).map { word in
-            word.contains("@") ? "…" : word
+            word.contains("@") || word.count(where: \.isNumber) >= 7 ? "…" : word
         }.joined(separator: " ")
     }
 
