@@ -186,7 +186,7 @@ private struct KeyReport {
             rows.append(
                 Row(
                     id: id, role: "missing", factors: factors[id] ?? 0, webhooks: endpoints[id] ?? 0,
-                    personal: 0, answers: 0,
+                    personal: try store.read(KeyUse.personal(sealedBy: id)), answers: 0,
                     operations: operations[id] ?? 0, rolling: rolling[id] ?? 0, signed: signed[id] ?? 0))
         }
         self.rows = rows

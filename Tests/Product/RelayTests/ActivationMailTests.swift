@@ -412,7 +412,7 @@ import World
 }
 
 extension Message {
-    fileprivate var activation: (code: String, link: String)? {
+    var activation: (code: String, link: String)? {
         guard case .activation(let activation) = content else { return nil }
         let text = { (secret: Secret) in String(decoding: secret.reveal(), as: UTF8.self) }
         return (text(activation.code), text(activation.link))

@@ -47,11 +47,13 @@ public struct RecoveryRow: Sendable, Equatable {
     public let createdAt: Timestamp
     /// The last change of the row. The next change requires that there was none since.
     public let operation: OperationID
+    /// The address to which the link was mailed.
+    public let address: String
 
     public init(
         id: RecoveryID, user: UserID, token: UserToken, username: String, factor: Factor, life: RecoveryLife,
         proof: RecoveryProof?, startedBy: ChangeAuthor, challenge: ChallengeID?, cancel: [UInt8]?,
-        createdAt: Timestamp, operation: OperationID
+        createdAt: Timestamp, operation: OperationID, address: String
     ) {
         self.id = id
         self.user = user
@@ -65,6 +67,7 @@ public struct RecoveryRow: Sendable, Equatable {
         self.cancel = cancel
         self.createdAt = createdAt
         self.operation = operation
+        self.address = address
     }
 }
 

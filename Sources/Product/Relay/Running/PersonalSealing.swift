@@ -12,14 +12,17 @@ import World
 /// Invariants:
 /// - One relay rewrites at a time: a row of `task_lease` names it, and every change is conditional
 ///   on that row. So relays with different settings do not undo each other's work.
-/// - A row changes only if it still has the values that were read. A row that is not genuine is
-///   rewritten, but not signed.
-/// - The addresses of one user change in one transaction, because statements compare them.
+/// - A row changes only if it is genuine and still has the values that were read. So nobody who can
+///   write the store gets a seal of a value that they choose.
+/// - Statements compare addresses with every form of a parameter, never with another column. So the
+///   rows of one user may have different forms.
 ///
 /// Failure modes: the table `personal_sealing` says how far the run has come. If the relay stops,
-/// it or another relay continues there. Values that cannot be opened stay, are counted, and are
-/// logged as `personal.stuck`. A relay that has another setting may write values in the other form
-/// after the run has passed; the next run, a day later, finds them.
+/// it or another relay continues there. Values that cannot be opened, and those of rows that are not
+/// genuine, stay, are counted, and are logged as `personal.stuck`. A relay may write values in the
+/// other form after the run has passed: it has another setting, or a script was under way when the
+/// setting changed. Another run begins a minute after one that changed rows, after the reload of any
+/// relay, and once a day. A run that fails is logged, and goes on a minute later.
 ///
 /// `SealedStoreTests.swift` tests it.
 public protocol PersonalSealingStore: Sendable {
@@ -29,6 +32,8 @@ public protocol PersonalSealingStore: Sendable {
     func sealSomePersonalValues(
         by relay: RelayID, at now: Timestamp
     ) async throws(StoreFailure) -> PersonalSealingRun?
+    /// Lets the next run begin at once. One that is under way begins again.
+    func checkPersonalValuesAgain() async throws(StoreFailure)
 }
 
 /// A run over all personal values of the store.
@@ -41,7 +46,7 @@ public struct PersonalSealingRun: Sendable, Equatable {
     public let checked: Int64
     /// The number of rows that it has rewritten.
     public let changed: Int64
-    /// The number of values that it could not open.
+    /// The number of values that it could not open, or that are in rows which are not genuine.
     public let stuck: Int64
     public let startedAt: Timestamp
     /// The end of the run; nil while it goes on.
@@ -67,7 +72,14 @@ extension Relay {
 
     /// Brings personal values into the form of the setting. The daemon calls it every minute, and
     /// after a reload. A second call while one runs does nothing.
-    public func sealPersonalValues() async {
+    ///
+    /// - Parameter afresh: whether a run over all rows begins, also if the last one has just ended.
+    public func sealPersonalValues(afresh: Bool = false) async {
+        if afresh {
+            _ = try? await withStore("personal") { () async throws(StoreFailure) in
+                try await store.checkPersonalValuesAgain()
+            }
+        }
         let isFirst = isSealing.withLock { isSealing in
             defer { isSealing = true }
             return !isSealing
@@ -79,7 +91,7 @@ extension Relay {
 
     private func sealAll() async {
         var batches = 0
-        while let run = try? await sealSome() {
+        while let run = await sealSome() {
             batches += 1
             let fields: LogFields = [
                 .state: run.seals ? "sealed" : "opened", .keyID: run.keyID, .changed: Int(run.changed),
@@ -94,9 +106,13 @@ extension Relay {
         }
     }
 
-    private func sealSome() async throws(Refusal) -> PersonalSealingRun? {
-        try await withStore("personal") { () async throws(StoreFailure) in
-            try await store.sealSomePersonalValues(by: id, at: time.now())
+    private func sealSome() async -> PersonalSealingRun? {
+        do throws(StoreFailure) {
+            return try await store.sealSomePersonalValues(by: id, at: time.now())
+        } catch {
+            _ = report("personal", error)
+            log.error("personal.failed", [.reason: "the run goes on at the same place in a minute"])
+            return nil
         }
     }
 }

@@ -71,7 +71,7 @@ extension Daemon {
             reportLeft(new, besides: now)
             log.notice("daemon.reloaded", [.keyID: sealer.currentID])
             group.loops[0].post { [backgroundWork, relay] in
-                backgroundWork.spawn { await relay.sealPersonalValues() }
+                backgroundWork.spawn { await relay.sealPersonalValues(afresh: true) }
             }
         } catch {
             log.error("daemon.reload", [.error: error.message])

@@ -10,8 +10,8 @@ enum SchemaText {
         -- WHERE id = x'0f3a…'. Times are UTC with milliseconds. There are no foreign keys: each change is one guarded script of
         -- the relay, and on a Galera cluster foreign keys cause conflicts between rows that nobody wrote.
 
-        -- With the setting `seal: personal`, addresses, phone numbers, push tokens and contexts are sealed: their text is sealed:,
-        -- the id of the key, and the seal. Rows of both forms may be in one table (see data-at-rest.md).
+        -- With the setting `seal: personal`, addresses, phone numbers, push tokens, contexts and receipts are sealed: their text is
+        -- sealed:, the id of the key, and the seal. Rows of both forms may be in one table (see data-at-rest.md).
 
         -- The websites that may use the relay. A row is never deleted, so that no other website ever gets its name.
         CREATE TABLE IF NOT EXISTS website (
@@ -358,7 +358,7 @@ enum SchemaText {
             factor varchar(16),                     -- the factor that decided, or the current one
             proof varchar(16),                      -- signed, certificate, website, code
             device_id binary(16),                   -- the phone that decided
-            receipt text,                           -- the JWS that the phone signed, for the website to verify
+            receipt text,                           -- the JWS that the phone signed, for the website to verify, or sealed
             uv varchar(16),                         -- how the phone verified its owner: none, passcode, biometric
             place_check varchar(16),                -- the phone's place against the login's: near, far, unknown; null: not compared
             place_distance int,                     -- between them at least, in kilometres
@@ -459,11 +459,11 @@ enum SchemaText {
             id int NOT NULL PRIMARY KEY,            -- 1
             seal varchar(16) NOT NULL,              -- the setting of the relay: secrets, personal
             key_id varchar(64) NOT NULL,            -- the id of the sealing key
-            place varchar(16) NOT NULL,             -- the table that the run has come to: user, device, challenge
-            mark binary(16) NOT NULL,               -- the last row of it that was read
+            place varchar(16) NOT NULL,             -- the table that the run has come to
+            mark varbinary(32) NOT NULL,            -- the key of the last row of it that was read
             checked bigint NOT NULL,                -- the rows that were read
             changed bigint NOT NULL,                -- the rows that were rewritten
-            stuck bigint NOT NULL,                  -- the values that could not be opened
+            stuck bigint NOT NULL,                  -- the values that could not be opened, or are in rows that are not genuine
             started_at datetime(3) NOT NULL,
             ended_at datetime(3)                    -- null: the run goes on
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
@@ -484,7 +484,7 @@ enum SchemaText {
         CREATE TABLE IF NOT EXISTS idempotency (
             website_id binary(16) NOT NULL,
             digest binary(32) NOT NULL,             -- SHA-256 of route and key
-            fingerprint binary(32) NOT NULL,        -- SHA-256 of the body
+            fingerprint binary(32) NOT NULL,        -- a digest of the request, under a key outside the store
             state varchar(16) NOT NULL,             -- running, done, shown (it held a secret, and is not shown again)
             operation binary(16) NOT NULL,
             holder binary(16),                      -- the relay that runs it now

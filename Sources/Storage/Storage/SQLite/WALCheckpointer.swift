@@ -7,9 +7,9 @@ import Synchronization
 /// Purpose: without it, SQLite checkpoints within a commit, and all requests of the lane wait for
 /// it. `CheckpointPolicy` decides when a checkpoint runs and on which thread.
 ///
-/// Invariants: a checkpoint is passive, so it waits for no reader and no writer. At most one
-/// checkpoint at a time runs on the checkpointer's thread. A checkpoint never changes what a
-/// transaction reads; it only moves pages.
+/// Invariants: a checkpoint is passive, so it waits for no reader and no writer. Only `empty` waits.
+/// At most one checkpoint at a time runs on the checkpointer's thread. A checkpoint never changes
+/// what a transaction reads; it only moves pages.
 ///
 /// Failures:
 /// - A checkpoint fails. The next commits trigger another attempt. If the disk is full, the commits
@@ -52,6 +52,16 @@ final class WALCheckpointer: Sendable {
         policy.withLock { $0.ended(place, checkpointed) }
     }
 
+    /// Moves the whole log into the file and empties it, so that values which were overwritten are
+    /// in neither. `done` is called on the checkpointer's thread, with false if somebody still reads
+    /// an older state, or after a failure. Writers wait until it has ended, for a second at most.
+    func empty(_ done: @escaping @Sendable (Bool) -> Void) {
+        worker.post {
+            // Most of the work needs no lock.
+            done(self.session.withLock { $0.checkpoint() != nil && $0.emptyLog() })
+        }
+    }
+
     /// Closes the connection of the checkpointer. It must be called before the writing connection
     /// closes, because SQLite checkpoints the whole log when the last connection closes.
     func close() {
@@ -67,6 +77,10 @@ extension SQLiteSession {
     /// for others. It returns the number of pages of the log that are in the file; nil after a
     /// failure.
     func checkpoint() -> Int? { isOpen ? checkpointed(database) : nil }
+
+    fileprivate func emptyLog() -> Bool {
+        isOpen && sqlite3_wal_checkpoint_v2(database, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil) == SQLITE_OK
+    }
 
     /// Calls `log` after each commit, instead of SQLite's automatic checkpoint.
     func tell(_ log: WALCheckpointer) {

@@ -2,7 +2,8 @@ import Bytes
 import Crypto
 import Relay
 
-/// Personal values in the store: mail addresses, phone numbers, push tokens and contexts of logins.
+/// Personal values in the store: mail addresses, phone numbers, push tokens, and contexts and
+/// receipts of logins.
 ///
 /// Purpose: with the setting `seal: personal`, who reads the store or a copy of it learns none of
 /// these values. The verbs do not know the setting: a statement binds a personal value, and the
@@ -61,17 +62,19 @@ public struct PersonalSealer: Sendable {
     }
 
     /// Returns a value of the store in the form that this store writes. A sealed value under the
-    /// current key stays as it is.
+    /// current key stays as it is. Throws if a value does not open.
     func rewritten(
         _ value: SQLValue, _ purpose: PersonalValue.Purpose, _ column: String
     ) throws(StoreFailure) -> SQLValue {
         switch value {
         case .text(let text):
+            let plain = try opened(text, purpose, column)
             if seals, text.hasPrefix("\(Self.marker)\(sealer.currentID):") { return value }
-            return try written(.text(purpose, try opened(text, purpose, column)))
+            return try written(.text(purpose, plain))
         case .blob(let bytes):
+            let plain = try opened(bytes, column)
             let isCurrent = bytes.starts(with: Sealer.beginning(underKey: sealer.currentID))
-            return seals && isCurrent ? value : try written(.context(try opened(bytes, column)))
+            return seals && isCurrent ? value : try written(.context(plain))
         case .null, .integer, .personal: return value
         }
     }
@@ -81,7 +84,7 @@ public struct PersonalSealer: Sendable {
     public func shown(_ value: SQLValue) -> SQLValue {
         switch value {
         case .text(let text):
-            for purpose in [PersonalValue.Purpose.address, .pushToken] {
+            for purpose in [PersonalValue.Purpose.address, .pushToken, .receipt] {
                 if let opened = try? opened(text, purpose, "") { return .text(opened) }
             }
             return value
@@ -144,12 +147,16 @@ public struct PersonalValue: Sendable, Hashable {
         /// and outbox entries have both.
         case address
         case pushToken
+        /// The statements that phones signed. They name the phone's place and its number, and the
+        /// digest of the context, by which a guess of the context could be tested.
+        case receipt
         case context
 
         var associated: [UInt8] {
             switch self {
             case .address: Array("twoefay personal address".utf8)
             case .pushToken: Array("twoefay personal push token".utf8)
+            case .receipt: Array("twoefay personal receipt".utf8)
             case .context: Array("twoefay personal context".utf8)
             }
         }
@@ -193,6 +200,7 @@ enum PersonalForms {
 extension SQLValue {
     static func address(_ text: String?) -> SQLValue { personal(.address, text) }
     static func pushToken(_ text: String?) -> SQLValue { personal(.pushToken, text) }
+    static func receipt(_ text: String?) -> SQLValue { personal(.receipt, text) }
     static func context(_ bytes: [UInt8]) -> SQLValue {
         .personal(PersonalValue(content: .context(bytes), form: nil))
     }
@@ -221,6 +229,10 @@ extension Row {
 
     func pushToken(_ column: SQLName) throws(StoreFailure) -> String { try personal(.pushToken, column) }
 
+    func optionalReceipt(_ column: SQLName) throws(StoreFailure) -> String? {
+        try isNull(column) ? nil : personal(.receipt, column)
+    }
+
     func context(_ column: SQLName) throws(StoreFailure) -> [UInt8] {
         let bytes = try blob(column)
         guard let personal else {
@@ -241,6 +253,23 @@ extension Row {
             return text
         }
         return try personal.opened(text, purpose, column.description)
+    }
+
+    /// Reads an address for a caller who must not be stopped by a value that does not open: an
+    /// operator, or whoever stops a phone or a user. Such a value is returned as it is, and begins
+    /// with `sealed:`. No address in the clear does.
+    func shownAddress(_ column: SQLName) throws(StoreFailure) -> String { try shown(.address, column) }
+
+    func optionalShownAddress(_ column: SQLName) throws(StoreFailure) -> String? {
+        try isNull(column) ? nil : shown(.address, column)
+    }
+
+    /// Reads a push token as `shownAddress` reads an address.
+    func shownPushToken(_ column: SQLName) throws(StoreFailure) -> String { try shown(.pushToken, column) }
+
+    private func shown(_ purpose: PersonalValue.Purpose, _ column: SQLName) throws(StoreFailure) -> String {
+        let text = try text(column)
+        return (try? personal?.opened(text, purpose, column.description)) ?? text
     }
 
     private func unreadable(_ column: SQLName) -> StoreFailure {

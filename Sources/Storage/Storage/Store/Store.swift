@@ -77,6 +77,16 @@ public final class Store: Sendable {
         return try answer.get().map { $0.opened(by: personal) }
     }
 
+    /// Empties SQLite's write-ahead log, so that the files have no value any more that was
+    /// overwritten. It does nothing for other stores, or without a loop.
+    func emptyLog() async throws(StoreFailure) {
+        guard let logFile, let loop = EventLoop.current else { return }
+        let isEmpty = await withUnsafeContinuation { continuation in
+            logFile.empty { isEmpty in loop.post { continuation.resume(returning: isEmpty) } }
+        }
+        guard isEmpty else { throw .unavailable("the write-ahead log is in use") }
+    }
+
     /// Runs a script for a program without a loop. The thread waits, on a temporary loop.
     public func runBlocking(_ script: Script) throws(StoreFailure) -> [Rows] {
         guard let rows = try runBlocking([script]).first else { throw .internal("a loop ended before its work") }

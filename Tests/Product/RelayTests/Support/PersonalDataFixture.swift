@@ -103,31 +103,10 @@ struct PersonalDataFixture: Sendable {
         }
     }
 
-    /// The rows of all tables but that of the runs, with the values that a copy of the store shows.
-    private func rows() throws -> [[SQLValue]] {
-        var rows: [[SQLValue]] = []
-        for piece in SchemaText.sql.split(separator: "CREATE TABLE IF NOT EXISTS ").dropFirst() {
-            let table = piece.prefix { $0 != " " }
-            let read = Statement("SELECT * FROM \(table)")
-            let found = try rig.store.runBlocking(Script("test", reads: [read()]))[0]
-            for row in found { rows.append(try (0..<row.count).map { try row.value(at: $0) }) }
-        }
-        return rows
-    }
-
     /// The personal values that a copy of the store shows.
     func shownByStore() throws -> Set<String> {
-        let values = try rows().flatMap { $0 }
-        return Set(
-            Self.values.filter { wanted in
-                values.contains { value in
-                    switch value {
-                    case .text(let text): text.contains(wanted)
-                    case .blob(let bytes): bytes.contains(Array(wanted.utf8))
-                    case .null, .integer, .personal: false
-                    }
-                }
-            })
+        let shown = try rig.shownByStore()
+        return Set(Self.values.filter { wanted in shown.contains { $0.contains(Array(wanted.utf8)) } })
     }
 
     /// The personal values that the log shows.
@@ -141,12 +120,40 @@ struct PersonalDataFixture: Sendable {
         for sql in [
             "SELECT id, email, phone, former_email, mac FROM user", "SELECT id, address, mac FROM factor",
             "SELECT digest, address, mac FROM activation", "SELECT id, address, mac FROM outbox",
-            "SELECT id, push_token, mac FROM device", "SELECT id, context, mac FROM challenge",
+            "SELECT id, push_token, mac FROM device", "SELECT id, context, receipt, mac FROM challenge",
+            "SELECT id, address, mac FROM recovery",
         ] {
             for row in try rig.store.runBlocking(Script("test", reads: [Statement(sql)()]))[0] {
                 all.insert(try (0..<row.count).map { try row.value(at: $0) })
             }
         }
         return all
+    }
+}
+
+extension RelayRig {
+    /// All bytes that a copy of the store shows: the values of all tables, and the content of the
+    /// signed statements among them.
+    func shownByStore() throws -> [[UInt8]] {
+        var shown: [[UInt8]] = []
+        for piece in SchemaText.sql.split(separator: "CREATE TABLE IF NOT EXISTS ").dropFirst() {
+            let table = piece.prefix { $0 != " " }
+            let read = Statement("SELECT * FROM \(table)")
+            for row in try store.runBlocking(Script("test", reads: [read()]))[0] {
+                for column in 0..<row.count { shown += try row.value(at: column).shown }
+            }
+        }
+        return shown
+    }
+}
+
+extension SQLValue {
+    /// The bytes of the value, and those of each part of a JWS.
+    fileprivate var shown: [[UInt8]] {
+        switch self {
+        case .text(let text): [Array(text.utf8)] + text.split(separator: ".").compactMap { Base64URL.decode($0) }
+        case .blob(let bytes): [bytes]
+        case .null, .integer, .personal: []
+        }
     }
 }

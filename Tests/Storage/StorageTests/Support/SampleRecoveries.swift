@@ -19,7 +19,8 @@ extension Sample {
             RecoveryRow(
                 id: id(number), user: id(number), token: id(number), username: "user-\(number)", factor: .totp,
                 life: RecoveryLife(state: state, readyAt: nil, expiresAt: later), proof: nil, startedBy: .website,
-                challenge: id(number), cancel: key(number), createdAt: now, operation: id(number))
+                challenge: id(number), cancel: key(number), createdAt: now, operation: id(number),
+                address: "user@example.com")
         }
         let drawn = OperationSecret(drawnFrom: SystemRandomness())
         let starting = operation()

@@ -31,7 +31,7 @@ enum Challenges {
             life: life, policy: try row.text("challenge_policy"), context: try row.context("challenge_context"),
             nonce: try row.blob("challenge_nonce"), number: try row.optionalText("challenge_number"),
             factor: try row.optionalWord("challenge_factor"), proof: try row.optionalWord("challenge_proof"),
-            device: try row.optionalID("challenge_device_id"), receipt: try row.optionalText("challenge_receipt"),
+            device: try row.optionalID("challenge_device_id"), receipt: try row.optionalReceipt("challenge_receipt"),
             uv: try row.optionalWord("challenge_uv"), approves: try row.optionalBlob("challenge_approves"),
             decidedAt: try row.optionalTimestamp("challenge_decided_at"),
             operation: try row.id("challenge_operation"), steps: steps,

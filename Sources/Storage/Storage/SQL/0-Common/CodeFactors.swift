@@ -23,12 +23,21 @@ enum CodeFactors {
         """
 
     static func read(_ row: Row) throws(StoreFailure) -> CodeFactor {
+        try read(row, address: try row.optionalAddress("factor_address"))
+    }
+
+    /// Reads a factor for an operator: an address that does not open is shown as it is.
+    static func shown(_ row: Row) throws(StoreFailure) -> CodeFactor {
+        try read(row, address: try row.optionalShownAddress("factor_address"))
+    }
+
+    private static func read(_ row: Row, address: String?) throws(StoreFailure) -> CodeFactor {
         CodeFactor(
             id: try row.id("factor_id"), kind: try row.word("factor_kind"), state: try row.word("factor_state"),
             secret: try row.optionalBlob("factor_secret"), algorithm: try row.word("factor_algorithm"),
             digits: Int(try row.integer("factor_digits")),
             period: try row.optionalInteger("factor_period").map { Int($0) },
-            counter: try row.integer("factor_counter"), address: try row.optionalAddress("factor_address"),
+            counter: try row.integer("factor_counter"), address: address,
             failures: Int(try row.integer("factor_failures")), failedAt: try row.optionalTimestamp("factor_failed_at"),
             createdAt: try row.timestamp("factor_created_at"),
             confirmedAt: try row.optionalTimestamp("factor_confirmed_at"),

@@ -83,15 +83,20 @@ enum ActivationMails {
 /// The address of mailed codes.
 extension ActivationMails {
     /// Makes the codes void that were mailed to an address which the user no longer has, and drops
-    /// their mails. It is part of a change that `operation` has put into the audit, and follows the
-    /// change of the address. A code stays valid if the user confirms the address to which it went.
+    /// their mails. It is part of a change that `operation` has put into the audit. A code stays
+    /// valid if the user confirms the address to which it went.
+    ///
+    /// - Parameter address: the address that the user has now. The statements get its forms, because
+    ///   two columns may have the same address in different forms.
     static func voidedAtFormerAddress(
-        _ user: UserID, at now: Timestamp, as operation: Operation
+        _ user: UserID, _ address: String?, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
-        [
-            voidAtFormer(now: .timestamp(now), operation: .id(operation), user: .id(user)),
-            dropSecretsAtFormer(user: .id(user), operation: .id(operation)),
-            dropMailsAtFormer(user: .id(user), operation: .id(operation)),
+        let forms: KeyValuePairs<SQLName, [SQLValue]> = ["address": .forms(ofAddress: address)]
+        return [
+            voidAtFormer.bound(
+                ["now": .timestamp(now), "operation": .id(operation), "user": .id(user)], lists: forms),
+            dropSecretsAtFormer.bound(["user": .id(user), "operation": .id(operation)], lists: forms),
+            dropMailsAtFormer.bound(["user": .id(user), "operation": .id(operation)], lists: forms),
         ]
     }
 
@@ -107,7 +112,7 @@ extension ActivationMails {
     private static let dropMailsAtFormer = Statement(mailsDropped("AND \(isFormer("address"))", when: Guards.audited))
 
     private static func isFormer(_ address: String) -> String {
-        "\(address) <> coalesce((SELECT u.email FROM user u WHERE u.id = :user), '')"
+        PersonalForms.differ(address, "address")
     }
 }
 

@@ -95,11 +95,13 @@ extension Phones {
         (SELECT v.expires_at FROM user v WHERE v.id = d.user_id) AS device_expires_at, \(PINRows.columns)
         """
 
+    /// Reads a phone. A push token that does not open is shown as it is, because nothing is sent to
+    /// it here, and it must not keep anybody from stopping the phone.
     static func read(_ row: Row) throws(StoreFailure) -> DeviceView {
         DeviceView(
             id: try row.id("device_id"), name: try row.optionalText("device_name"),
             platform: try row.word("device_platform"), state: try row.word("device_state"),
-            pushToken: try row.pushToken("device_push_token"), publicKey: try row.optionalBlob("device_public_key"),
+            pushToken: try row.shownPushToken("device_push_token"), publicKey: try row.optionalBlob("device_public_key"),
             agreementKey: try row.optionalBlob("device_agreement_key"), binding: try row.optionalText("device_binding"),
             createdAt: try row.timestamp("device_created_at"),
             lastSeenAt: try row.optionalTimestamp("device_last_seen_at"), report: try DeviceReports.read(row),

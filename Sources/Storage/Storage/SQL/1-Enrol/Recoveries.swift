@@ -85,7 +85,7 @@ public enum Recoveries {
         r.factor AS recovery_factor, r.state AS recovery_state, r.ready_at AS recovery_ready_at,
         r.expires_at AS recovery_expires_at, r.proof AS recovery_proof, r.started_by AS recovery_started_by,
         r.challenge_id AS recovery_challenge, r.cancel AS recovery_cancel, r.created_at AS recovery_created_at,
-        r.operation AS recovery_operation, r.announced_at AS recovery_announced_at
+        r.operation AS recovery_operation, r.announced_at AS recovery_announced_at, r.address AS recovery_address
         """
 
     static func read(_ row: Row) throws(StoreFailure) -> RecoveryRow {
@@ -98,7 +98,8 @@ public enum Recoveries {
                 announcedAt: try row.optionalTimestamp("recovery_announced_at")),
             proof: try row.optionalWord("recovery_proof"), startedBy: try row.word("recovery_started_by"),
             challenge: try row.optionalID("recovery_challenge"), cancel: try row.optionalBlob("recovery_cancel"),
-            createdAt: try row.timestamp("recovery_created_at"), operation: try row.id("recovery_operation"))
+            createdAt: try row.timestamp("recovery_created_at"), operation: try row.id("recovery_operation"),
+            address: try row.shownAddress("recovery_address"))
     }
 
     private static let ofUser = "SELECT \(columns) FROM recovery r JOIN user u ON u.id = r.user_id WHERE"
@@ -153,7 +154,7 @@ extension Recoveries {
                 insertRecovery(
                     recovery: id, factor: .word(new.factor), link: .blob(new.link), author: .word(new.startedBy),
                     now: .timestamp(new.at), expiresAt: .timestamp(new.life.expiresAt), operation: own, user: user)
-            ] + mail(new.mail, about: new.id, of: new.user, isToFormer: false, at: new.at, as: operation) + [
+            ] + mail(new.mail, about: new.id, of: new.user, besides: nil, at: new.at, as: operation) + [
                 auditStarted(
                     operation: own, now: .timestamp(new.at), author: .word(new.startedBy), recovery: id)
             ]
@@ -214,16 +215,22 @@ extension Recoveries {
     private static let addressOf = Statement("SELECT address FROM recovery WHERE id = :recovery")
 
     /// Writes a mail and its sealed secret, as part of a change that has marked the user's row.
+    ///
+    /// - Parameter address: the address of the link, if the mail is for the one that the user had
+    ///   before a change, and only if that is another one. Otherwise nil.
     static func mail(
-        _ mail: RecoveryMail, about recovery: RecoveryID, of user: UserID, isToFormer: Bool, at now: Timestamp,
-        as operation: Operation
+        _ mail: RecoveryMail, about recovery: RecoveryID, of user: UserID, besides address: String?,
+        at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
         [
-            insertMail(
-                entry: .id(mail.entry), event: .text(mail.event), isToFormer: .bool(isToFormer),
-                language: .text(mail.language), now: .timestamp(now), expiresAt: .timestamp(mail.expiresAt),
-                dueAt: .timestamp(mail.dueAt), relay: .id(mail.holder), user: .id(user), operation: .id(operation),
-                recovery: .id(recovery), changedSince: .timestamp(now - RecoveryLife.addressAge)),
+            insertMail.bound(
+                [
+                    "entry": .id(mail.entry), "event": .text(mail.event), "isToFormer": .bool(address != nil),
+                    "language": .text(mail.language), "now": .timestamp(now), "expiresAt": .timestamp(mail.expiresAt),
+                    "dueAt": .timestamp(mail.dueAt), "relay": .id(mail.holder), "user": .id(user),
+                    "operation": .id(operation), "recovery": .id(recovery),
+                    "changedSince": .timestamp(now - RecoveryLife.addressAge),
+                ], lists: ["address": .forms(ofAddress: address)]),
             insertSecret(
                 row: .id(mail.secret.operation), sealed: .blob(mail.secret.sealed.bytes),
                 key: .text(mail.secret.sealed.key), expiresAt: .timestamp(mail.secret.expiresAt),
@@ -242,7 +249,7 @@ extension Recoveries {
         coalesce(:language, u.language), :now, :expiresAt, :dueAt, 0, :relay
         FROM user u JOIN recovery r ON r.user_id = u.id
         WHERE u.id = :user AND u.operation = :operation AND r.id = :recovery AND r.operation = :operation
-        AND (:isToFormer = 0 OR u.former_email <> r.address AND u.email_changed_at > :changedSince)
+        AND (:isToFormer = 0 OR \(PersonalForms.differ("u.former_email", "address")) AND u.email_changed_at > :changedSince)
         """)
 
     private static let insertSecret = Statement(
@@ -262,8 +269,11 @@ extension Recoveries {
         let (user, own, id) = (SQLValue.id(row.user), SQLValue.id(operation), SQLValue.id(row.id))
         var writes = [
             Locks.hold(user: user),
-            markOpened(
-                operation: own, user: user, recovery: id, before: .id(row.operation), now: .timestamp(opening.at)),
+            markOpened.bound(
+                [
+                    "operation": own, "user": user, "recovery": id, "before": .id(row.operation),
+                    "now": .timestamp(opening.at),
+                ], lists: ["address": .forms(ofAddress: row.address)]),
         ]
         writes += OperationSecrets.onlyOnce(row.user, as: operation)
         writes += [
@@ -284,11 +294,12 @@ extension Recoveries {
         }
     }
 
-    /// The link is void once the user has another address.
+    /// The link is void once the user has another address. A recovery keeps its address, so it is
+    /// the one that the caller has read.
     private static let markOpened = Statement(
         """
         UPDATE user SET operation = :operation WHERE id = :user AND \(Guards.userMayLogIn) AND EXISTS
-        (SELECT 1 FROM recovery r JOIN factor m ON m.user_id = r.user_id AND m.address = r.address
+        (SELECT 1 FROM recovery r JOIN factor m ON m.user_id = r.user_id AND \(PersonalForms.equal("m.address", "address"))
         WHERE r.id = :recovery AND r.user_id = user.id AND r.operation = :before AND r.state = 'sent'
         AND r.expires_at > :now AND m.kind = 'mail' AND m.state = 'active')
         """)

@@ -83,7 +83,7 @@ extension Factors {
     static func takenAway(
         _ kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
-        codesVoided(kind, of: user, at: now, as: operation) + [
+        codesVoided(kind, now: nil, of: user, at: now, as: operation) + [
             CodeFailures.kept(kind, of: user, as: operation), dropActive(kind, of: user, as: operation),
             emptyWaiting(user: .id(user), kind: .word(kind), operation: .id(operation)),
         ]
@@ -105,8 +105,10 @@ extension Factors {
 
     /// Deletes the codes that were sent to the active address, and expires those that were sent to
     /// the waiting one. Activation codes that were mailed to a former address become void.
+    ///
+    /// - Parameter address: the address that the user has now.
     static func codesVoided(
-        _ kind: Factor, of user: UserID, at now: Timestamp, as operation: Operation
+        _ kind: Factor, now address: String?, of user: UserID, at now: Timestamp, as operation: Operation
     ) -> [BoundStatement] {
         guard kind.isSent else { return [] }
         return [
@@ -114,7 +116,7 @@ extension Factors {
             voidSentOfWaiting(
                 now: .timestamp(now), user: .id(user), kind: .word(kind), operation: .id(operation)),
             dropEntries(user: .id(user), kind: .word(kind), operation: .id(operation)),
-        ] + (kind == .mail ? ActivationMails.voidedAtFormerAddress(user, at: now, as: operation) : [])
+        ] + (kind == .mail ? ActivationMails.voidedAtFormerAddress(user, address, at: now, as: operation) : [])
             + (kind == .mail
                 ? Recoveries.ended(of: user, because: .address, at: now, noted: operation.id, as: operation) : [])
             + leftBehind(kind, of: user, at: now, as: operation)

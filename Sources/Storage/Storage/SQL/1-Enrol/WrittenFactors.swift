@@ -25,7 +25,7 @@ public enum Factors {
         ] + guards + [
             auditConfirmed(
                 operation: .id(operation), now: .timestamp(now), kind: .word(factor.kind), user: .id(user))
-        ] + codesVoided(factor.kind, of: user, at: now, as: operation) + [
+        ] + codesVoided(factor.kind, now: factor.address, of: user, at: now, as: operation) + [
             CodeFailures.kept(factor.kind, of: user, as: operation),
             dropActive(factor.kind, of: user, as: operation),
             makeActive(

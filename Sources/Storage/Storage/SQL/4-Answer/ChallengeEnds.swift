@@ -90,7 +90,7 @@ extension CloseScript {
             return closeByPhone(
                 state: .word(life.state), decision: .word(life.decision), reason: .word(life.reason),
                 factor: .word(closing.factor), proof: .word(closing.proof), now: now, operation: .id(operation),
-                device: .id(phone.id), receipt: .text(closing.receipt), uv: .word(closing.uv),
+                device: .id(phone.id), receipt: .receipt(closing.receipt), uv: .word(closing.uv),
                 placeCheck: .word(closing.place?.check),
                 placeDistance: .integer((closing.place?.distance).map { Int64($0) }), attested: .null, assertion: .null,
                 challenge: challenge, key: .blob(phone.key))
@@ -99,7 +99,7 @@ extension CloseScript {
         return approveByPhone(
             state: .word(life.state), decision: .word(life.decision), reason: .word(life.reason),
             factor: .word(closing.factor), proof: .word(closing.proof), now: now, operation: .id(operation),
-            device: .id(phone.id), receipt: .text(closing.receipt), uv: .word(closing.uv),
+            device: .id(phone.id), receipt: .receipt(closing.receipt), uv: .word(closing.uv),
             placeCheck: .word(closing.place?.check),
             placeDistance: .integer((closing.place?.distance).map { Int64($0) }),
             attested: .text(closing.posture?.answer.facts), assertion: .text(closing.posture?.answer.assertion),

@@ -63,10 +63,12 @@ public enum DirectoryUsers {
     private static let byPhone = Statement(
         "\(columns) WHERE website_id = :website AND \(PersonalForms.equal("phone", "value"))")
 
+    /// An address that does not open must not stop the sync of all others. It is read as it is, and
+    /// differs from the one of the directory.
     private static func user(_ row: Row) throws(StoreFailure) -> DirectoryUser {
         DirectoryUser(
-            user: try row.id("id"), username: try row.text("username"), email: try row.optionalAddress("email"),
-            phone: try row.optionalAddress("phone"), displayName: try row.optionalText("display_name"),
+            user: try row.id("id"), username: try row.text("username"), email: try row.optionalShownAddress("email"),
+            phone: try row.optionalShownAddress("phone"), displayName: try row.optionalText("display_name"),
             language: try row.optionalText("language"), policy: try row.optionalText("policy"),
             isDisabled: try row.text("state") == UserState.disabled.rawValue,
             source: try row.optionalText("directory"), id: try row.optionalText("directory_id"))

@@ -76,10 +76,10 @@ extension Accounts {
             var devices: [Device] = []
             for row in rows[2] { devices.append(try device(row)) }
             var factors: [CodeFactor] = []
-            for row in rows[3] { factors.append(try CodeFactors.read(row)) }
+            for row in rows[3] { factors.append(try CodeFactors.shown(row)) }
             return User(
                 id: try row.id("id"), username: try row.text("username"), website: try row.text("website_name"),
-                email: try row.optionalAddress("email"), phone: try row.optionalAddress("phone"),
+                email: try row.optionalShownAddress("email"), phone: try row.optionalShownAddress("phone"),
                 displayName: try row.optionalText("display_name"), language: try row.optionalText("language"),
                 state: try row.word("state"), stoppedBy: try row.optionalWord("stopped_by"),
                 priorState: try row.optionalWord("prior_state"), directory: try row.optionalText("directory"),

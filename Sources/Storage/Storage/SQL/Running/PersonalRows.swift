@@ -7,192 +7,186 @@ import World
 struct PersonalBatch: Sendable {
     var changes: [PersonalChange] = []
     var checked = 0
-    /// The number of values that cannot be opened.
+    /// The number of values that keep their form: those that cannot be opened, and those of rows that
+    /// are not genuine.
     var stuck = 0
-    /// The id at which the next batch begins; nil if there are no further rows.
+    /// The key at which the next batch begins; nil if there are no further rows.
     var last: [UInt8]?
 }
 
 /// A row whose personal values get another form.
 struct PersonalChange: Sendable {
-    fileprivate let search: RowSearch
-    fileprivate let key: SQLValue
+    private let table: PersonalTable
+    private let key: SQLValue
     /// The values as they were read, and as they are written. They are in the order of the columns.
-    fileprivate let old: [SQLValue]
-    fileprivate let new: [SQLValue]
-    fileprivate let write: Statement
+    private let old: [SQLValue]
+    private let new: [SQLValue]
 
-    /// A row that is not genuine gets the new form, too, but is not signed. It must not keep a value
-    /// in the clear or under an old key.
-    var row: SignedRows { search.bound(lists: ["key": [key]]).lenient }
+    fileprivate init(table: PersonalTable, key: SQLValue, old: [SQLValue], new: [SQLValue]) {
+        self.table = table
+        self.key = key
+        self.old = old
+        self.new = new
+    }
+
+    /// The row was genuine when it was read. If somebody has changed it since, it gets the new form
+    /// but no signature.
+    var row: SignedRows { table.search.bound(lists: ["key": [key]]).lenient }
 
     func statement(_ relay: RelayID) -> BoundStatement {
-        write.bound(["relay": .id(relay)], lists: ["key": [key], "old": old, "new": new])
+        table.write.bound(["relay": .id(relay)], lists: ["key": [key], "old": old, "new": new])
+    }
+}
+
+/// A table with personal values. A run reads it in the order of its primary key.
+private struct PersonalTable: Sendable {
+    let table: SignedTable
+    let columns: [PersonalColumn]
+    let search: RowSearch
+    let read: Statement
+    let write: Statement
+
+    init(_ table: SignedTable, _ columns: [PersonalColumn], read: Statement, write: Statement) {
+        self.table = table
+        self.columns = columns
+        search = RowSearch(table, where: table.hasKey)
+        self.read = read
+        self.write = write
+    }
+}
+
+private struct PersonalColumn: Sendable {
+    let name: SQLName
+    let purpose: PersonalValue.Purpose
+
+    init(_ name: SQLName, _ purpose: PersonalValue.Purpose = .address) {
+        self.name = name
+        self.purpose = purpose
     }
 }
 
 /// The rows with personal values, and how their values are rewritten.
 enum PersonalRows {
-    /// The number of users, phones or challenges of a batch. It is small, so that other scripts do
-    /// not wait long.
+    /// The number of rows of a batch. It is small, so that other scripts do not wait long.
     private static let batch: Int64 = 50
 
-    private struct Table {
-        let row: RowSearch
-        var key: SQLName = "id"
-        let columns: [SQLName]
-        let purpose: PersonalValue.Purpose
-        let write: Statement
-    }
-
-    private static let userRow = RowSearch(.user, where: SignedTable.user.hasKey)
-    private static let factorRow = RowSearch(.factor, where: SignedTable.factor.hasKey)
-    private static let activationRow = RowSearch(.activation, where: SignedTable.activation.hasKey)
-    private static let recoveryRow = RowSearch(.recovery, where: SignedTable.recovery.hasKey)
-    private static let entryRow = RowSearch(.outbox, where: SignedTable.outbox.hasKey)
-    private static let deviceRow = RowSearch(.device, where: SignedTable.device.hasKey)
-    private static let challengeRow = RowSearch(.challenge, where: SignedTable.challenge.hasKey)
-
-    // MARK: Addresses
-
-    /// The ids of the next users.
-    static func users(after mark: [UInt8]) -> Query<[[UInt8]]> {
-        Query(script: Script("personal", reads: [usersAfter(mark: .blob(mark), limit: .integer(batch))])) {
-            rows throws(StoreFailure) in
-            var ids: [[UInt8]] = []
-            for row in rows[0] { ids.append(try row.blob("id")) }
-            return ids
+    private static func table(_ place: PersonalSealingPosition.Place) -> PersonalTable {
+        switch place {
+        case .user: users
+        case .factor: factors
+        case .activation: activations
+        case .recovery: recoveries
+        case .outbox: entries
+        case .device: devices
+        case .challenge: challenges
         }
     }
 
-    private static let usersAfter = Statement("SELECT id FROM user WHERE id > :mark ORDER BY id LIMIT :limit")
+    private static let address = [PersonalColumn("address")]
+    private static let addresses = [PersonalColumn("email"), PersonalColumn("phone"), PersonalColumn("former_email")]
+    private static let pushToken = [PersonalColumn("push_token", .pushToken)]
+    private static let login = [PersonalColumn("context", .context), PersonalColumn("receipt", .receipt)]
 
-    /// The addresses of users, in all tables.
-    ///
-    /// - Parameter ids: the users after `mark`.
-    static func addresses(
-        after mark: [UInt8], _ ids: [[UInt8]], _ personal: PersonalSealer
-    ) -> Query<PersonalBatch> {
-        let last = SQLValue.blob(ids.last ?? mark)
-        let reads = [usersOf, factorsOf, activationsOf, recoveriesOf, entriesOf].map {
-            $0(mark: .blob(mark), last: last)
-        }
-        let tables = [
-            Table(
-                row: userRow, columns: ["email", "phone", "former_email"], purpose: .address,
-                write: writeUser),
-            Table(row: factorRow, columns: ["address"], purpose: .address, write: writeFactor),
-            Table(row: activationRow, key: "digest", columns: ["address"], purpose: .address, write: writeActivation),
-            Table(row: recoveryRow, columns: ["address"], purpose: .address, write: writeRecovery),
-            Table(row: entryRow, columns: ["address"], purpose: .address, write: writeEntry),
-        ]
-        return Query(script: Script("personal", reads: reads)) { answers throws(StoreFailure) in
-            var batch = PersonalBatch()
-            for (table, rows) in zip(tables, answers) { try add(rows, of: table, to: &batch, personal) }
-            batch.last = ids.last
-            return batch
-        }
-    }
+    private static let users = PersonalTable(.user, addresses, read: readUsers, write: writeUser)
+    private static let factors = PersonalTable(.factor, address, read: readFactors, write: writeFactor)
+    private static let activations = PersonalTable(.activation, address, read: readActivations, write: writeActivation)
+    private static let recoveries = PersonalTable(.recovery, address, read: readRecoveries, write: writeRecovery)
+    private static let entries = PersonalTable(.outbox, address, read: readEntries, write: writeEntry)
+    private static let devices = PersonalTable(.device, pushToken, read: readDevices, write: writeDevice)
+    private static let challenges = PersonalTable(.challenge, login, read: readChallenges, write: writeChallenge)
 
-    private static let ofUsers = "WHERE u.id > :mark AND u.id <= :last"
+    private static let readUsers = Statement(reading(.user))
+    private static let readFactors = Statement(reading(.factor))
+    private static let readActivations = Statement(reading(.activation))
+    private static let readRecoveries = Statement(reading(.recovery))
+    private static let readEntries = Statement(reading(.outbox))
+    private static let readDevices = Statement(reading(.device))
+    /// The MAC covers the receipt of an approved login only, as a part of an expression.
+    private static let readChallenges = Statement(reading(.challenge, ", receipt"))
 
-    private static let usersOf = Statement("SELECT u.id, u.email, u.phone, u.former_email FROM user u \(ofUsers)")
-
-    private static let factorsOf = Statement(
-        "SELECT f.id, f.address FROM user u JOIN factor f ON f.user_id = u.id \(ofUsers) AND f.address IS NOT NULL")
-
-    private static let activationsOf = Statement(
+    private static func reading(_ table: SignedTable, _ further: String = "") -> String {
         """
-        SELECT a.digest, a.address FROM user u JOIN activation a ON a.user_id = u.id \(ofUsers)
-        AND a.address IS NOT NULL
-        """)
-
-    private static let recoveriesOf = Statement(
-        "SELECT r.id, r.address FROM user u JOIN recovery r ON r.user_id = u.id \(ofUsers)")
-
-    private static let entriesOf = Statement(
-        "SELECT o.id, o.address FROM user u JOIN outbox o ON o.user_id = u.id \(ofUsers) AND o.address IS NOT NULL")
-
-    // MARK: Push tokens and contexts
-
-    static func pushTokens(after mark: [UInt8], _ personal: PersonalSealer) -> Query<PersonalBatch> {
-        rows(
-            of: Table(row: deviceRow, columns: ["push_token"], purpose: .pushToken, write: writeDevice),
-            read: devicesAfter, after: mark, personal)
+        SELECT \(table.columns)\(further) FROM \(table.name) WHERE \(table.key[0]) > :mark
+        ORDER BY \(table.key[0]) LIMIT :limit
+        """
     }
 
-    static func contexts(after mark: [UInt8], _ personal: PersonalSealer) -> Query<PersonalBatch> {
-        rows(
-            of: Table(row: challengeRow, columns: ["context"], purpose: .context, write: writeChallenge),
-            read: challengesAfter, after: mark, personal)
-    }
-
-    private static func rows(
-        of table: Table, read: Statement, after mark: [UInt8], _ personal: PersonalSealer
-    ) -> Query<PersonalBatch> {
-        Query(script: Script("personal", reads: [read(mark: .blob(mark), limit: .integer(batch))])) {
-            rows throws(StoreFailure) in
-            var batch = PersonalBatch()
-            try add(rows[0], of: table, to: &batch, personal)
-            batch.last = try rows[0].last?.blob("id")
-            return batch
-        }
-    }
-
-    private static let devicesAfter = Statement(
-        "SELECT id, push_token FROM device WHERE id > :mark ORDER BY id LIMIT :limit")
-
-    private static let challengesAfter = Statement(
-        "SELECT id, context FROM challenge WHERE id > :mark ORDER BY id LIMIT :limit")
-
-    private static func add(
-        _ rows: Rows, of table: Table, to batch: inout PersonalBatch, _ personal: PersonalSealer
-    ) throws(StoreFailure) {
-        for row in rows {
-            batch.checked += 1
-            var (old, new): ([SQLValue], [SQLValue]) = ([], [])
-            for column in table.columns {
-                let value = try row.value(column)
-                old.append(value)
-                do throws(StoreFailure) {
-                    new.append(try personal.rewritten(value, table.purpose, column.description))
-                } catch {
-                    batch.stuck += 1
-                    new.append(value)
-                }
-            }
-            guard new != old else { continue }
-            batch.changes.append(
-                PersonalChange(
-                    search: table.row, key: try row.value(table.key), old: old, new: new, write: table.write))
-        }
-    }
-}
-
-// MARK: Writing
-
-extension PersonalRows {
     /// Another user may have the address in the other form, if two relays with different settings
     /// registered it at the same moment. This user then keeps the value as it is.
-    private static let writeUser = Statement(
-        """
-        UPDATE /*M! IGNORE */ /*S! OR IGNORE */ user SET email = :new1, phone = :new2, former_email = :new3
-        WHERE id = :key1 AND email /*M! <=> */ /*S! IS */ :old1 AND phone /*M! <=> */ /*S! IS */ :old2
-        AND former_email /*M! <=> */ /*S! IS */ :old3 AND \(PersonalSealingRuns.isHeld)
-        """)
+    private static let writeUser = Statement(writing(.user, addresses, "/*M! IGNORE */ /*S! OR IGNORE */"))
+    private static let writeFactor = Statement(writing(.factor, address))
+    private static let writeActivation = Statement(writing(.activation, address))
+    private static let writeRecovery = Statement(writing(.recovery, address))
+    private static let writeEntry = Statement(writing(.outbox, address))
+    private static let writeDevice = Statement(writing(.device, pushToken))
+    private static let writeChallenge = Statement(writing(.challenge, login))
 
-    private static let writeFactor = Statement(written("factor", "address"))
-    private static let writeActivation = Statement(written("activation", "address", key: "digest"))
-    private static let writeRecovery = Statement(written("recovery", "address"))
-    private static let writeEntry = Statement(written("outbox", "address"))
-    private static let writeDevice = Statement(written("device", "push_token"))
-    private static let writeChallenge = Statement(written("challenge", "context"))
+    private static func writing(_ table: SignedTable, _ columns: [PersonalColumn], _ ignore: String = "") -> String {
+        let new = columns.enumerated().map { "\($1.name) = :new\($0 + 1)" }
+        let old = columns.enumerated().map { "\($1.name) /*M! <=> */ /*S! IS */ :old\($0 + 1)" }
+        return """
+            UPDATE \(ignore) \(table.name) SET \(new.joined(separator: ", "))
+            WHERE \(table.hasKey) AND \(old.joined(separator: " AND ")) AND \(PersonalSealingRuns.isHeld)
+            """
+    }
 
-    private static func written(_ table: String, _ column: String, key: String = "id") -> String {
-        """
-        UPDATE \(table) SET \(column) = :new1 WHERE \(key) = :key1 AND \(column) = :old1
-        AND \(PersonalSealingRuns.isHeld)
-        """
+    /// The next rows of a table, with the changes that they need.
+    ///
+    /// A value of a row that is not genuine stays as it is, and counts as stuck. Otherwise somebody
+    /// who can write the store could let a relay seal guesses, and look for equal seals.
+    ///
+    /// - Parameter mark: the key of the last row that was read.
+    static func next(
+        of place: PersonalSealingPosition.Place, after mark: [UInt8], _ personal: PersonalSealer,
+        _ authenticator: RowAuthenticator?
+    ) -> Query<PersonalBatch> {
+        let table = table(place)
+        let read = table.read(mark: .blob(mark), limit: .integer(batch))
+        return Query(script: Script("personal", reads: [read])) { rows throws(StoreFailure) in
+            var batch = PersonalBatch()
+            for row in rows[0] {
+                guard case .blob(let key) = try row.value(at: 0) else { throw .internal("a key is not a blob") }
+                batch.last = key
+                try add(row, key, of: table, to: &batch, personal, authenticator)
+            }
+            return batch
+        }
+    }
+
+    private static func add(
+        _ row: Row, _ key: [UInt8], of table: PersonalTable, to batch: inout PersonalBatch, _ personal: PersonalSealer,
+        _ authenticator: RowAuthenticator?
+    ) throws(StoreFailure) {
+        batch.checked += 1
+        var (old, new): ([SQLValue], [SQLValue]) = ([], [])
+        for column in table.columns {
+            let value = try row.value(column.name)
+            old.append(value)
+            do throws(StoreFailure) {
+                new.append(try personal.rewritten(value, column.purpose, column.name.description))
+            } catch {
+                batch.stuck += 1
+                new.append(value)
+            }
+        }
+        guard new != old else { return }
+        guard try isGenuine(row, of: table.table, authenticator) else {
+            batch.stuck += zip(old, new).count { $0 != $1 }
+            return
+        }
+        batch.changes.append(PersonalChange(table: table, key: .blob(key), old: old, new: new))
+    }
+
+    private static func isGenuine(
+        _ row: Row, of table: SignedTable, _ authenticator: RowAuthenticator?
+    ) throws(StoreFailure) -> Bool {
+        // A store without a key signs nothing.
+        guard let authenticator else { return true }
+        do throws(SessionFailure) {
+            return try CheckedRow(row, of: table).isGenuine(authenticator)
+        } catch {
+            throw .internal(error.message)
+        }
     }
 }
 
@@ -217,7 +211,8 @@ extension KeyUse {
         + (SELECT count(*) FROM recovery WHERE \(begins("address")))
         + (SELECT count(*) FROM outbox WHERE \(begins("address")))
         + (SELECT count(*) FROM device WHERE \(begins("push_token")))
-        + (SELECT count(*) FROM challenge WHERE substr(context, 1, :bytes) = :beginning) AS personal_count
+        + (SELECT count(*) FROM challenge WHERE substr(context, 1, :bytes) = :beginning OR \(begins("receipt")))
+        AS personal_count
         """)
 
     private static func begins(_ column: String) -> String { "substr(\(column), 1, :characters) = :text" }
