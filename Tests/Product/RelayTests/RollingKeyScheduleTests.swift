@@ -50,11 +50,14 @@ import World
         #expect(try next([first], at: late).startsAt == late)
     }
 
-    /// A key from a clock that was ahead neither delays the next key, nor is used before its time.
+    /// A key from a clock that was ahead neither delays the next key, nor makes one necessary, nor is
+    /// used before its time.
     @Test func keyOfAWrongClockDelaysNothing() throws {
         let first = try next([], at: start)
         let wrong = try next([first], at: start + .seconds(10 * 86_400))
-        #expect(schedule.isDue([first, wrong], at: start))
+        #expect(schedule.isDue([wrong], at: start))
+        #expect(!schedule.isDue([first, wrong], at: start))
+        #expect(schedule.isDue([first, wrong], at: start + .seconds(86_400)))
         #expect(RollingKeySchedule.current([first, wrong], at: start) == first)
         let third = try next([first, wrong], at: start)
         #expect(third.number == 3)

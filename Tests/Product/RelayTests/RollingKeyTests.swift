@@ -40,9 +40,9 @@ import World
             // A relay that lost the race reads the key of the other one.
             let eras = try keys(rig).map(\.era)
             #expect(eras.map(\.number).max() == Int64(number))
-            // A key ends two hours after it came into use. Only the first one came into use at
-            // once.
-            #expect(eras.count == [1, 2, 2, 3][number - 1])
+            // A key ends two hours after it came into use, and is deleted an hour later. Only the
+            // first one came into use at once.
+            #expect(eras.count == [1, 2, 3, 3][number - 1])
             for _ in 0..<2 {
                 for (one, other) in [(0, 1), (1, 0)] {
                     #expect(accepts(relays[other], nonce(relays[one], rig), rig))
@@ -125,8 +125,65 @@ import World
         #expect(!accepts(other, new, rig))
         try await rig.on { _ in await other.rollKeysIfMissed() }
         #expect(accepts(other, new, rig) && !accepts(other, stolen, rig))
-        // Without a newer number, the store is not read again.
-        #expect(!other.nonces.takeMiss())
+        // The store is not read again at once, although the key of the stolen nonce is not known.
+        #expect(!other.nonces.takeMiss(at: rig.time.now()))
+    }
+
+    /// Nonces of keys that nobody has do not let a relay read the store each second.
+    @Test func readsForUnknownKeysBecomeRare() async throws {
+        let rig = try await RelayRig(.memory)
+        let relay = try relay(rig)
+        rig.time.advance(by: .seconds(6))
+        try await roll(relay, rig)
+        var reads = 0
+        for _ in 0..<600 {
+            let now = rig.time.now()
+            let strange = Nonces(
+                key: Secret(Array(repeating: 2, count: 32)), since: now - .seconds(1000),
+                randomness: SystemRandomness())
+            #expect(!accepts(relay, strange.current(at: now), rig))
+            if relay.nonces.takeMiss(at: now) { reads += 1 }
+            rig.time.advance(by: .seconds(1))
+        }
+        #expect((2...20).contains(reads))
+    }
+
+    @Test(arguments: StoreKind.all) func keyThatReusesANumberIsReadWhenItIsMet(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let (one, other) = (try relay(rig), try relay(rig))
+        rig.time.advance(by: .seconds(6))
+        for _ in 0..<2 {
+            for relay in [one, other] { try await roll(relay, rig) }
+            rig.time.advance(by: .seconds(3600))
+        }
+        try rig.forge("DELETE FROM rolling_key")
+        try await roll(one, rig)
+        #expect(try keys(rig).map(\.era.number) == [1])
+        let new = nonce(one, rig)
+        #expect(!accepts(other, new, rig))
+        try await rig.on { _ in await other.rollKeysIfMissed() }
+        #expect(accepts(other, new, rig))
+    }
+
+    /// A relay whose clock is ahead by more than a period makes keys of its own, but not in turns
+    /// with the others.
+    @Test(arguments: StoreKind.all) func wrongClockMakesOneKeyInAPeriod(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let clock = TestTime()
+        let right = try relay(rig)
+        let wrong = try RelayRig.relay(
+            over: rig.store, push: nil, phones: rig.phones, time: clock, randomness: SystemRandomness(),
+            log: Log(minimum: .debug, time: clock, sink: rig.sink), isAlone: false, rolling: Self.hourly
+        ) { _ in }
+        clock.advance(by: rig.time.now() - clock.now() + .seconds(25 * 3600))
+        for minute in 0..<120 {
+            for relay in [right, wrong] { try await roll(relay, rig) }
+            // The key that the right relay uses is there.
+            let used = try #require(RollingKeySchedule.current(try keys(rig).map(\.era), at: rig.time.now()))
+            #expect(used.startsAt <= rig.time.now(), "in minute \(minute)")
+            for time in [rig.time, clock] { time.advance(by: .seconds(60)) }
+        }
+        #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'key.rolled'") == 4)
     }
 
     @Test func nonceWithAChangedNumberIsRefused() async throws {

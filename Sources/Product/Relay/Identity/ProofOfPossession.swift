@@ -81,8 +81,9 @@ public final class Nonces: Sendable {
     }
 
     private let keys: Mutex<NonceKeys>
-    /// Whether a nonce named a newer key than this relay has.
+    /// Whether a fresh nonce was not made with a key that this relay has.
     private let missed = Atomic<Bool>(false)
+    private let missPause = Mutex(MissPause())
     private let randomness: any Randomness
     private let era: Mutex<Era>
 
@@ -107,10 +108,22 @@ public final class Nonces: Sendable {
 
     /// Uses these keys from now on. If there is none, the nonces use the key that is derived from
     /// the master key.
-    func use(_ rolling: [RollingKey]) { keys.withLock { $0.rolling = rolling } }
+    func use(_ rolling: [RollingKey]) {
+        let isNew = keys.withLock { keys in
+            defer { keys.rolling = rolling }
+            return keys.rolling.map(\.era) != rolling.map(\.era)
+        }
+        if isNew { missPause.withLock { $0.reset() } }
+    }
 
-    /// Returns whether a nonce has named a newer key than this relay has, since the last call.
-    func takeMiss() -> Bool { missed.exchange(false, ordering: .relaxed) }
+    /// Returns whether the keys must be read, because a fresh nonce was not made with one of them.
+    /// Anybody can make such a nonce. So while no new keys are found, the pause between two reads
+    /// doubles, up to a minute.
+    func takeMiss(at now: Timestamp) -> Bool {
+        guard missed.load(ordering: .relaxed), missPause.withLock({ $0.begin(at: now) }) else { return false }
+        missed.store(false, ordering: .relaxed)
+        return true
+    }
 
     private func era(at now: Timestamp) -> Era {
         era.withLock { era in
@@ -142,12 +155,11 @@ public final class Nonces: Sendable {
         guard second >= era.first || mark == era.mark, second > now.seconds - Self.life,
             second <= now.seconds + Self.tolerance
         else { return nil }
-        let (key, isNewer) = keys.withLock { ($0.key(number, at: now), $0.isNewer(number)) }
-        guard let key else {
-            if isNewer { missed.store(true, ordering: .relaxed) }
-            return nil
-        }
-        guard Secret.matches(Array(self.nonce(of: second, mark, number, key).utf8), Array(nonce.utf8)) else {
+        // After all keys were replaced, another key may have a number that this relay knows.
+        guard let key = keys.withLock({ $0.key(number, at: now) }),
+            Secret.matches(Array(self.nonce(of: second, mark, number, key).utf8), Array(nonce.utf8))
+        else {
+            missed.store(true, ordering: .relaxed)
             return nil
         }
         return second / Self.stepSeconds
@@ -196,8 +208,25 @@ private struct NonceKeys {
         if number == 0 { return living.isEmpty ? derived : nil }
         return living.first { $0.era.number == number }?.secret
     }
+}
 
-    func isNewer(_ number: Int64) -> Bool { number > rolling.map(\.era.number).max() ?? 0 }
+/// The pause between two reads of the keys that unknown nonces have caused.
+private struct MissPause {
+    private static let longest = Duration.seconds(60)
+    private var pause = Duration.zero
+    private var notBefore: Timestamp?
+
+    /// Begins a read, and a longer pause after it. Returns false during a pause.
+    mutating func begin(at now: Timestamp) -> Bool {
+        // After the clock went back, no pause is longer than the longest.
+        if let notBefore, now < notBefore, notBefore <= now + Self.longest { return false }
+        pause = min(max(pause * 2, .seconds(1)), Self.longest)
+        notBefore = now + pause
+        return true
+    }
+
+    /// Makes the next pause the shortest.
+    mutating func reset() { pause = .zero }
 }
 
 /// The proofs that this relay has accepted, remembered until their nonces are no longer valid. Only

@@ -8,8 +8,9 @@ import World
 /// that has started is used for new values.
 ///
 /// Clocks: each relay judges by its own clock. A key that was made more than a period ahead of this
-/// clock comes from a wrong clock, so it does not delay the next key. If a clock goes back before
-/// the start of every key, the oldest key is used.
+/// clock comes from a wrong clock, so it neither delays the next key nor makes one necessary. So a
+/// relay whose clock is wrong makes one key in each period, besides that of the others. If a clock
+/// goes back before the start of every key, the oldest key is used.
 public struct RollingKeySchedule: Sendable, Equatable {
     public let period: Duration
 
@@ -23,8 +24,8 @@ public struct RollingKeySchedule: Sendable, Equatable {
 
     /// Returns whether a new key must be made.
     func isDue(_ eras: [KeyEra], at now: Timestamp) -> Bool {
-        guard let newest = eras.max(by: { $0.number < $1.number }) else { return true }
-        return newest.madeAt + period <= now || newest.madeAt - period > now
+        let made = eras.map(\.madeAt).filter { $0 - period <= now }
+        return !made.contains { now < $0 + period }
     }
 
     /// Returns the next key's number and times; nil if no number is left.

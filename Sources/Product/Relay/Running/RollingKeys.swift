@@ -14,14 +14,16 @@ import World
 /// - The store never has a key in clear. A key is sealed under the installation's sealing key, with
 ///   its kind, its number and its times. So somebody who can write to the store cannot add a key,
 ///   and cannot lengthen the life of one.
-/// - A number is given once: the store inserts a key only if it has no key with the same or a
-///   higher number. So relays that roll at the same time end up with one new key.
+/// - The store inserts a key only if it has no key with the same or a higher number. So relays that
+///   roll at the same time end up with one new key. After somebody has deleted all keys, the numbers
+///   begin again.
 /// - A new key is in the store five minutes before it is used (`RollingKeySchedule.lead`). Every
 ///   relay reads the keys each minute, so it knows a key before it meets it.
 ///
 /// Failure modes:
-/// - A relay meets the number of a key that it does not know, for example after an operator has
-///   replaced a key at once. It then reads the store (`rollKeysIfMissed`).
+/// - A relay meets a nonce of a key that it does not know, for example after an operator has
+///   replaced a key at once. It then reads the store (`rollKeysIfMissed`). Anybody can send such a
+///   nonce, so it reads less and less often while it finds nothing new.
 /// - The store cannot be written. The keys stay in use until they end, and then the key that is
 ///   derived from the master key takes their place until the store can be written again.
 /// - A row cannot be opened: `key.forged` or `key.sealed` in the log. Forged rows are deleted. Rows
@@ -184,9 +186,9 @@ extension Relay {
         await reseal(found, rows, with: sealer)
     }
 
-    /// Reads the rolling keys again if somebody has shown a nonce of a newer key than this relay
-    /// has. The daemon's timer calls it every second.
-    public func rollKeysIfMissed() async { if nonces.takeMiss() { await rollKeys() } }
+    /// Reads the rolling keys again if somebody has shown a nonce of a key that this relay does not
+    /// have. The daemon's timer calls it every second.
+    public func rollKeysIfMissed() async { if nonces.takeMiss(at: time.now()) { await rollKeys() } }
 
     private func roll(
         _ found: RollingKeys, on schedule: RollingKeySchedule, with sealer: Sealer, at now: Timestamp

@@ -41,7 +41,7 @@ public enum RollingKeyRows {
             roll.replacesAll
             ? deleteOthers(kind: kind, number: number, operation: .id(operation))
             : deleteEnded(
-                kind: kind, now: .timestamp(era.madeAt), oldest: .integer(era.number - Self.most),
+                kind: kind, before: .timestamp(era.madeAt - (era.endsAt - era.startsAt) / 2), oldest: .integer(era.number - Self.most),
                 operation: .id(operation))
         let writes =
             roll.useless.map {
@@ -99,8 +99,10 @@ public enum RollingKeyRows {
 
     private static let isDone = "EXISTS (SELECT 1 FROM audit a WHERE a.operation = :operation)"
 
+    /// Deletes keys that ended a period ago. A relay whose clock is ahead by less than that deletes
+    /// no key that others use.
     private static let deleteEnded = Statement(
-        "DELETE FROM rolling_key WHERE kind = :kind AND (ends_at <= :now OR number <= :oldest) AND \(isDone)")
+        "DELETE FROM rolling_key WHERE kind = :kind AND (ends_at <= :before OR number <= :oldest) AND \(isDone)")
 
     private static let deleteOthers = Statement(
         "DELETE FROM rolling_key WHERE kind = :kind AND number <> :number AND \(isDone)")
