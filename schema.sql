@@ -43,7 +43,9 @@ CREATE TABLE IF NOT EXISTS webhook_endpoint (
     disabled_at datetime(3),
     failing_since datetime(3),              -- the first failure since the last delivery; null: none
     failed_attempts int NOT NULL,           -- since then
-    operation binary(16) NOT NULL
+    operation binary(16) NOT NULL,
+    made_at datetime(3) NOT NULL,           -- when the newest secret was made
+    fetched_at datetime(3)                  -- when the website fetched it last; null: it did not, so the relays make no other
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
 -- The users of each website. The website got the token at /register; logs and audit show only the id.

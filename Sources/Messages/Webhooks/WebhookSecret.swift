@@ -58,6 +58,8 @@ public struct WebhookSecrets: Sendable {
 
     /// The time that a website has to switch to the new secret.
     public static let overlap = Duration.seconds(86_400)
+    /// The end of a former secret that stays valid until the website has fetched the new one.
+    public static let untilFetched = Timestamp(seconds: 253_402_214_400)
 
     public let current: WebhookSecret
     public let former: Former?

@@ -19,7 +19,7 @@ public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStor
     & HeartbeatStore
     & RetentionStore & RecoveryStore
     & IdempotencyStore
-    & KeyRotationStore & RollingKeyStore & PersonalSealingStore
+    & KeyRotationStore & RollingKeyStore & WebhookSecretStore & PersonalSealingStore
 
 /// The product: five verbs on top of a store and the couriers. It holds no connection and blocks no
 /// thread, and all loops share it. Between requests it keeps only state in memory that it may lose:

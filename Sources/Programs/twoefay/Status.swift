@@ -57,8 +57,10 @@ extension Tool {
             members.set("expiring_users", .integer(status.expiring.count))
             members.set("directories", .array(directories.map { $0.json(status.syncs[$0.name]) }))
             lines += settings.lines(about: status.keys, at: now)
+            lines += settings.lines(about: status.secrets, at: now)
             lines += settings.lines(about: status.personal)
             members.set("personal_data", settings.json(about: status.personal))
+            members.set("webhook_secrets", .array(status.secrets.map(\.json)))
             members.set("keys", .array(status.keys.map { $0.json(among: status.keys, at: now) }))
         case .failure(let failure):
             lines.append(failure.text)
@@ -86,6 +88,7 @@ extension Tool {
                         syncs: try store.runBlocking(DirectoryRuns.all),
                         expiring: try store.runBlocking(Expiries.soon(at: now, most: 1)),
                         keys: try store.runBlocking(RollingKeyRows.read(.nonces)).map(\.era),
+                        secrets: try store.runBlocking(WebhookSecretAge.all),
                         personal: try store.runBlocking(PersonalSealingRuns.last)))
             } catch {
                 return .failure(Failure(store: error))
@@ -104,6 +107,7 @@ private struct StoreReport {
     let expiring: Expiries.Found
     /// The keys that the relays make by themselves.
     let keys: [KeyEra]
+    let secrets: [WebhookSecretAge]
     /// The newest run over all personal values.
     let personal: PersonalSealingRun?
 

@@ -171,6 +171,24 @@ import World
             ])
     }
 
+    @Test func webhookSecretsAreFetched() async throws {
+        let (time, end) = ("2026-11-21T08:22:34.123Z", "2026-11-22T08:22:34.123Z")
+        let carrier = ScriptedTransport(
+            .reply(
+                200,
+                [
+                    "secrets": [["secret": "whsec_Mg=="], ["secret": "whsec_MQ==", "until": .string(end)]],
+                    "made_at": .string(time), "next_at": .null,
+                ]),
+            .reply(200, ["secrets": [], "made_at": .string(time), "next_at": .null]))
+        let client = carrier.client()
+        let found = try await client.webhookSecrets()
+        #expect(found.secrets == ["whsec_Mg==", "whsec_MQ=="] && found.previousUntil == Timestamp(rfc3339: end))
+        #expect(found.madeAt == Timestamp(rfc3339: time) && found.nextAt == nil)
+        await #expect(throws: CallFault.self) { try await client.webhookSecrets() }
+        #expect(lines(carrier) == ["GET /webhook/secrets", "GET /webhook/secrets"])
+    }
+
     @Test func codeRoutesAreCalled() async throws {
         let setup: JSONObject = [
             "secret": "GEZDGNBV", "uri": "otpauth://totp/x", "qr": "<svg/>",

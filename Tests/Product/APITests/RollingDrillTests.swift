@@ -13,8 +13,8 @@ import World
 
 @testable import API
 
-/// A drill: while users log in, every key that can be replaced is replaced, by its schedule, by an
-/// operator and by a new master key. No login is lost.
+/// A drill: while users log in, the keys that relays replace by themselves are replaced, by their
+/// schedules, by an operator and by a new master key. No login is lost.
 ///
 /// Two relays share one store. The website asks one, and the phone proves its key at the other one.
 @Suite(.timeLimit(.minutes(15)), .mayBlock) struct RollingDrillTests {
@@ -62,7 +62,7 @@ import World
                 ? try Store.open(rig.relay.url, time: SystemTime(), log: Log(minimum: .error), options: options)
                 : rig.relay.store
             relays = try [rig.relay.store, second].map {
-                try rig.relay.relay(over: $0, rolling: RollingKeySettings(nonces: RollingDrillTests.hourly))
+                try rig.relay.relay(over: $0, rolling: RollingKeySettings(nonces: RollingDrillTests.hourly, webhooks: .seconds(3600)))
             }
             apis = relays.map { relay in
                 API(
@@ -70,7 +70,7 @@ import World
                     time: rig.relay.time, randomness: SystemRandomness(),
                     log: Log(minimum: .info, time: rig.relay.time, sink: rig.relay.sink))
             }
-            let shop = try await rig.relay.website("shop", policies: ["answers": "signed", "number": "0"])
+            let shop = try await rig.relay.website("shop", policies: ["answers": "signed", "number": "0"], webhook: "https://shop.example/hook")
             self.shop = Site(rig: rig, certificate: .website("shop"))
             for name in ["ada", "bob", "eve"] {
                 let user = try await rig.relay.enrolled(name, at: shop)
@@ -100,6 +100,7 @@ import World
                     await relay.rollKeysIfMissed()
                     await relay.rollKeys()
                     await relay.reseal()
+                    await relay.rollWebhookSecrets()
                 }
             }
         }
@@ -115,6 +116,13 @@ import World
             #expect(try store.runBlocking(RollingKeyRows.roll(roll, as: relays[0].operations.new())).isDone)
         }
 
+        /// Fetches the webhook secrets of the shop, the newest first.
+        func secrets(at index: Int) async throws -> [String] {
+            let answer = await rig.send(shop.request("GET", "/webhook/secrets"), to: apis[index])
+            let list = try #require(answer["secrets"]?.array, "\(answer.status) \(answer.text)")
+            return list.compactMap { $0.object?["secret"]?.string }
+        }
+
         func use(_ keys: [Sealer.Key]) throws { for relay in relays { relay.replace(try Sealer(keys: keys)) } }
     }
 
@@ -126,6 +134,8 @@ import World
         // Both relays accept the nonces of the other one after six seconds.
         drill.rig.relay.time.advance(by: .seconds(6))
         try await drill.rollAll()
+        let first = try await drill.secrets(at: 0)
+        #expect(first.count == 1)
         // Three and a half hours, in steps shorter than the life of a nonce.
         for round in 0..<70 {
             drill.rig.relay.time.advance(by: .seconds(180))
@@ -144,6 +154,12 @@ import World
         }
         let store = drill.rig.relay.store
         #expect(try store.runBlocking(RollingKeyRows.read(.nonces)).allSatisfy { $0.sealedBy == "2" })
+        // The webhook secret is another one, under the new master key, and the former one is valid,
+        // too. No third one is made before the website has fetched the second.
+        let secrets = try await drill.secrets(at: 1)
+        #expect(secrets.count == 2 && secrets.last == first.first && secrets.first != first.first)
+        #expect(try drill.rig.relay.count("SELECT count(*) FROM audit WHERE event = 'webhook.rotated'") == 1)
+        #expect(try drill.rig.relay.text("SELECT sealed_by FROM webhook_endpoint") == "2")
         // The first key, three by the schedule, and one by the operator, after which the
         // schedule begins again.
         #expect(try drill.rig.relay.count("SELECT count(*) FROM audit WHERE event = 'key.rolled'") == 5)

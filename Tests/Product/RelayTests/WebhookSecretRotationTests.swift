@@ -11,8 +11,10 @@ import Testing
 /// A change of the master key: the secrets of webhooks open before and after it.
 @Suite(.timeLimit(.minutes(10)), .mayBlock) struct WebhookSecretRotationTests {
     private static let insert = Statement(
-        "INSERT INTO webhook_endpoint VALUES (:website, :secrets, '1', NULL, 'active', NULL, NULL, NULL, 0, :operation)"
-    )
+        """
+        INSERT INTO webhook_endpoint VALUES (:website, :secrets, '1', NULL, 'active', NULL, NULL, NULL, 0, :operation,
+        '2026-11-22 09:00:00.000', NULL)
+        """)
     private static let secrets = Statement(
         "SELECT website_id, secrets, sealed_by FROM webhook_endpoint ORDER BY website_id")
     private static let old = Sealer.Key(id: "1", key: Secret(Array(repeating: 7, count: 32)))

@@ -95,7 +95,7 @@ struct WebhookLeaseTests {
         try await fixture.write("DELETE FROM recovery")
         try await fixture.write(
             """
-            INSERT INTO webhook_endpoint SELECT id, x'0102', 'key', '2026-11-22 09:00:00.000', 'active', NULL, NULL, NULL, 0, id
+            INSERT INTO webhook_endpoint SELECT id, x'0102', 'key', '2026-11-22 09:00:00.000', 'active', NULL, NULL, NULL, 0, id, '2026-11-22 09:00:00.000', NULL
             FROM website
             """)
         #expect(try await Sample.approve(7, on: store, as: fixture.operations.new()) != nil)

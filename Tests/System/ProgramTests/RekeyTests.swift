@@ -62,7 +62,7 @@ import Testing
                 "sqlite3",
                 [
                     installed.directory("relay/twoefay.db"),
-                    "INSERT INTO webhook_endpoint VALUES (x'\(id)', x'00', '\(key)', NULL, 'active', NULL, NULL, NULL, 0, x'01')",
+                    "INSERT INTO webhook_endpoint VALUES (x'\(id)', x'00', '\(key)', NULL, 'active', NULL, NULL, NULL, 0, x'01', '2026-11-22 09:00:00.000', NULL)",
                 ])
             try #require(done.status == 0, "\(done.errors)")
         }

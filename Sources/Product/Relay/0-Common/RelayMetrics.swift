@@ -29,7 +29,7 @@ public struct RelayMetrics: Sendable {
     private let pins: Counters<PINOutcome>
     private let storeFailures: Counters<StoreFailure.Word>
     private let tidied: Counters<ExpiredRows.Kind>
-    private let keysRolled: Counters<RollingKeyKind>
+    private let keysRolled: Counters<RolledKey>
     private let keyTimes = RollingKeyTimes()
     private let heldRequests: HeldRequestGauge
     let webhooks: WebhookMetrics
@@ -139,17 +139,22 @@ public struct RelayMetrics: Sendable {
             "Rows that this relay deleted under the retention rules, by kind; a challenge counts once "
                 + "with its dependent rows.", by: "kind")
         keysRolled = registry.counters(
-            "twoefay_keys_rolled_total", "Keys that this relay made by its schedule, by kind.", by: "kind")
+            "twoefay_keys_rolled_total", "Keys and webhook secrets that this relay made by its schedule, by kind.", by: "kind")
         registry.gauge(
             "twoefay_rolling_key_made_timestamp_seconds",
             "Time at which the newest rolling key was made, in seconds since 1970; 0 if there is none."
         ) { [keyTimes] in keyTimes.newest }
     }
 
-    func rolled(_ kind: RollingKeyKind) { keysRolled.add(kind) }
+    func rolled(_ key: RolledKey) { keysRolled.add(key) }
 
     /// Records the rolling keys that this relay has read.
     func recordKeys(_ eras: [KeyEra]) { keyTimes.record(eras) }
+}
+
+/// What relays make by a schedule.
+enum RolledKey: String, CaseIterable, Sendable {
+    case nonces, webhooks
 }
 
 extension RelayMetrics {

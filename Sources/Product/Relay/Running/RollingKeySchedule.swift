@@ -56,8 +56,14 @@ public struct RollingKeySettings: Sendable, Equatable {
     /// The schedule of the keys for nonces; nil if the relays use the key that is derived from the
     /// master key.
     public var nonces: RollingKeySchedule?
+    /// The age at which the relays replace the secret of a website that fetches its secrets; nil if
+    /// they do not.
+    public var webhooks: Duration?
 
-    public init(nonces: RollingKeySchedule? = nil) { self.nonces = nonces }
+    public init(nonces: RollingKeySchedule? = nil, webhooks: Duration? = nil) {
+        self.nonces = nonces
+        self.webhooks = webhooks
+    }
 }
 
 /// The time of the newest rolling key, for the metrics.

@@ -42,7 +42,7 @@ final class PeriodicWork: Sendable {
     }
 
     /// The periodic work that starts new work. It processes due outbox entries, sends webhooks,
-    /// deletes old rows, reseals secrets after a key rotation, checks the end dates of
+    /// deletes old rows, reseals secrets after a key rotation, replaces old webhook secrets, checks the end dates of
     /// certificates, and syncs users from directories.
     static func work(
         _ relay: Relay, _ certificates: Certificates, _ directories: DirectoryWork, on loop: EventLoop
@@ -53,6 +53,7 @@ final class PeriodicWork: Sendable {
             work.every(.seconds(1)) { await relay.deliverWebhooks() }
             work.every(.seconds(60)) { await relay.deleteExpiredRows() }
             work.every(.seconds(60)) { await relay.reseal() }
+            work.every(.seconds(60)) { await relay.rollWebhookSecrets() }
             work.every(.seconds(60)) { await relay.sealPersonalValues() }
             work.every(.seconds(60)) { certificates.look() }
             work.every(.seconds(1)) { await directories.syncDue() }

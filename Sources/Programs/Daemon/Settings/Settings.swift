@@ -51,6 +51,7 @@ public struct Settings: Sendable, Equatable {
     public var retention = Retention()
     /// The hours after which the relays make a new key for nonces; 0 for never.
     public var nonceKeyHours = 24
+    public var webhookSecretDays = 90
     /// The limits for one caller.
     public var quotas = Quotas()
     /// The address of the metrics page; nil if there is none.

@@ -1,6 +1,7 @@
 import Daemon
 import JSON
 import Relay
+import Storage
 import World
 
 extension Settings {
@@ -41,9 +42,27 @@ extension Settings {
         ]
     }
 
+    /// Returns the line of the status about webhook secrets; none without webhooks.
+    func lines(about secrets: [WebhookSecretAge], at now: Timestamp) -> [String] {
+        guard let oldest = secrets.first else { return [] }
+        let rolling = rolling.webhooks == nil ? 0 : secrets.count { $0.fetchedAt != nil }
+        return [
+            "Webhook secrets: \(secrets.count), of which the relays replace \(rolling). The oldest is "
+                + "\(Self.age(now - oldest.madeAt)) old: that of \(oldest.website)."
+        ]
+    }
+
     /// Returns a duration in hours, or in days from two days on.
     private static func age(_ duration: Duration) -> String {
         let hours = max(0, duration.components.seconds / 3600)
         return hours < 48 ? "\(hours) h" : "\(hours / 24) days"
+    }
+}
+
+extension WebhookSecretAge {
+    var json: JSONValue {
+        .object([
+            "website": .string(website), "made_at": .string(madeAt.rfc3339), "fetched_at": .text(fetchedAt?.rfc3339),
+        ])
     }
 }

@@ -110,7 +110,7 @@ struct WebhookEndpointCommands {
         let isAtOnce = invocation.has("at-once")
         if !isAtOnce, let until = view.previousUntil, until > store.now {
             throw Failure(
-                .conflict, "two secrets of \(name) are valid already, until \(until.rfc3339)",
+                .conflict, "two secrets of \(name) are valid already, until \(until.shownEnd)",
                 next:
                     "Nothing was changed. Wait until then. If one of them has leaked, give --at-once: then only the new one is valid."
             )

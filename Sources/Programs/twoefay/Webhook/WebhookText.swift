@@ -53,7 +53,8 @@ extension WebhookEndpoints.View {
     /// Returns one line each about health, secrets, pending webhooks and dead letters.
     func lines(of name: String, at now: Timestamp) -> [String] {
         var lines = [health.shown]
-        if let until = previousUntil, until > now { lines.append("two secrets are valid until \(until.rfc3339)") }
+        lines.append("secret made at \(madeAt.rfc3339), " + fetched)
+        if let until = previousUntil, until > now { lines.append("two secrets are valid until \(until.shownEnd)") }
         if waiting > 0 {
             lines.append("pending webhooks: \(waiting)" + (oldest.map { ", the oldest from \($0.rfc3339)" } ?? ""))
         }
@@ -65,12 +66,26 @@ extension WebhookEndpoints.View {
         return lines
     }
 
+    private var fetched: String {
+        fetchedAt.map { "fetched by the website at \($0.rfc3339)" }
+            ?? "not fetched by the website, so the relays do not replace it"
+    }
+
     func json(at now: Timestamp) -> JSONValue {
         var members = health.members
+        members.set("secret_made_at", .string(madeAt.rfc3339))
+        members.set("secret_fetched_at", .text(fetchedAt?.rfc3339))
         members.set("previous_until", .text(previousUntil.flatMap { $0 > now ? $0.rfc3339 : nil }))
         members.set("waiting", .integer(waiting))
         members.set("oldest", .text(oldest?.rfc3339))
         members.set("dead", .integer(dead))
         return .object(members)
+    }
+}
+
+extension Timestamp {
+    /// The end of a former webhook secret in words.
+    var shownEnd: String {
+        self == WebhookSecrets.untilFetched ? "a day after the website has fetched the new one" : rfc3339
     }
 }

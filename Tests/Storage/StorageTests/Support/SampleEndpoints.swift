@@ -20,6 +20,12 @@ extension Sample {
         _ = try await store.run(WebhookEndpoints.find(caller))
         _ = try await store.run(
             WebhookEndpoints.rotate(caller, from: [1], to: secrets(2), previousUntil: now, at: now, as: operation()))
+        _ = try await store.run(WebhookSecretAge.all)
+        if let secrets = try await store.webhookSecrets(of: caller) {
+            _ = try await store.recordFetch(of: secrets, previousUntil: now, at: now, as: operation())
+            _ = try await store.agedWebhookSecrets(madeBefore: now, at: now)
+            _ = try await store.roll(secrets, to: [3], sealedBy: "key", at: now, as: operation())
+        }
         _ = try await store.run(WebhookEndpoints.disable(caller, at: now, as: operation()))
         _ = try await store.run(WebhookEndpoints.enable(caller, at: now, as: operation()))
         _ = try await store.run(WebhookEndpoints.makeDue(caller, at: now, upTo: WebhookEndpoints.farthest))

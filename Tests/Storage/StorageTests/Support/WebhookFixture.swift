@@ -39,7 +39,7 @@ final class WebhookFixture: Sendable {
     private static let insertEndpoint = Statement(
         """
         INSERT INTO webhook_endpoint
-        VALUES (:website, x'0102', 'key', NULL, 'active', NULL, NULL, NULL, 0, :operation)
+        VALUES (:website, x'0102', 'key', NULL, 'active', NULL, NULL, NULL, 0, :operation, '2026-11-22 09:00:00.000', NULL)
         """)
     private static let insertRelay = Statement("INSERT INTO relay VALUES (:relay, 0, :now)")
     private static let insertWebhook = Statement(

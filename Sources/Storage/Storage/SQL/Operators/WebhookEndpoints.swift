@@ -31,6 +31,9 @@ public enum WebhookEndpoints {
         public let sealed: [UInt8]
         /// The time until which a second secret is valid, too; nil if there is one secret.
         public let previousUntil: Timestamp?
+        /// When the newest secret was made, and when the website fetched it last.
+        public let madeAt: Timestamp
+        public let fetchedAt: Timestamp?
         public let health: WebhookHealth
         /// The number of webhooks that wait. `oldest` is the creation time of the oldest one.
         public let waiting: Int64
@@ -46,6 +49,7 @@ public enum WebhookEndpoints {
             guard let row = rows[0].first, let counts = rows[1].first else { return nil }
             return View(
                 sealed: try row.blob("secrets"), previousUntil: try row.optionalTimestamp("previous_until"),
+                madeAt: try row.timestamp("made_at"), fetchedAt: try row.optionalTimestamp("fetched_at"),
                 health: try EndpointHealth.read(row), waiting: try counts.integer("waiting_count"),
                 oldest: try counts.optionalTimestamp("oldest_created_at"), dead: try counts.integer("dead_count"))
         }
@@ -53,7 +57,7 @@ public enum WebhookEndpoints {
 
     private static let readEndpoint = Statement(
         """
-        SELECT ep.secrets, ep.previous_until, \(EndpointHealth.columns)
+        SELECT ep.secrets, ep.previous_until, ep.made_at, ep.fetched_at, \(EndpointHealth.columns)
         FROM webhook_endpoint ep JOIN website w ON w.id = ep.website_id
         WHERE ep.website_id = :website AND w.webhook_url IS NOT NULL
         """)
@@ -72,19 +76,20 @@ extension WebhookEndpoints {
     /// Replaces the secrets. The answer is false if somebody else has changed them meanwhile.
     public static func rotate(
         _ website: WebsiteID, from old: [UInt8], to new: Secrets, previousUntil: Timestamp?, at now: Timestamp,
-        as operation: Operation
+        by author: KeyRoll.Author = .operator, as operation: Operation
     ) -> Query<Bool> {
         change(
-            "rotate", website, "webhook.rotated", at: now, as: operation,
+            "rotate", website, "webhook.rotated", at: now, by: author, as: operation,
             replaceSecrets(
                 new: .blob(new.sealed), key: .text(new.sealedBy), previousUntil: .timestamp(previousUntil),
-                operation: .id(operation), website: .id(website), old: .blob(old)))
+                now: .timestamp(now), operation: .id(operation), website: .id(website), old: .blob(old)))
     }
 
     private static let replaceSecrets = Statement(
         """
         UPDATE webhook_endpoint
-        SET secrets = :new, sealed_by = :key, previous_until = :previousUntil, operation = :operation
+        SET secrets = :new, sealed_by = :key, previous_until = :previousUntil, made_at = :now, fetched_at = NULL,
+        operation = :operation
         WHERE website_id = :website AND secrets = :old
         """)
 
@@ -120,18 +125,19 @@ extension WebhookEndpoints {
         """)
 
     private static func change(
-        _ name: StaticString, _ website: WebsiteID, _ event: String, at now: Timestamp, as operation: Operation,
-        _ step: BoundStatement
+        _ name: StaticString, _ website: WebsiteID, _ event: String, at now: Timestamp,
+        by author: KeyRoll.Author = .operator, as operation: Operation, _ step: BoundStatement
     ) -> Query<Bool> {
         let audit = auditChange(
-            operation: .id(operation), now: .timestamp(now), event: .text(event), website: .id(website))
+            operation: .id(operation), now: .timestamp(now), event: .text(event), author: .word(author),
+            website: .id(website))
         return Query(change: Change(name, operation, [step, audit])) { $0.happened }
     }
 
     private static let auditChange = Statement(
         """
         INSERT INTO audit (operation, at, event, website_id, outcome)
-        SELECT :operation, :now, :event, ep.website_id, 'operator' FROM webhook_endpoint ep
+        SELECT :operation, :now, :event, ep.website_id, :author FROM webhook_endpoint ep
         WHERE ep.website_id = :website AND ep.operation = :operation
         \(Audit.once)
         """)
@@ -144,7 +150,8 @@ extension WebhookEndpoints {
     ///
     /// - Parameter secrets: the secrets of a new endpoint.
     static func steps(
-        of website: WebsiteID, from old: String?, to new: String?, _ secrets: Secrets?, as operation: Operation
+        of website: WebsiteID, from old: String?, to new: String?, _ secrets: Secrets?, at now: Timestamp,
+        as operation: Operation
     ) -> [BoundStatement] {
         let (website, operation) = (SQLValue.id(website), SQLValue.id(operation))
         if let secrets {
@@ -152,7 +159,7 @@ extension WebhookEndpoints {
                 dropEndpoint(website: website, operation: operation),
                 insertEndpoint(
                     secrets: .blob(secrets.sealed), key: .text(secrets.sealedBy), operation: operation,
-                    website: website),
+                    now: .timestamp(now), website: website),
             ]
         }
         guard old != new else { return [] }
@@ -165,8 +172,8 @@ extension WebhookEndpoints {
 
     private static let insertEndpoint = Statement(
         """
-        INSERT INTO webhook_endpoint (website_id, secrets, sealed_by, state, failed_attempts, operation)
-        SELECT w.id, :secrets, :key, 'active', 0, :operation
+        INSERT INTO webhook_endpoint (website_id, secrets, sealed_by, state, failed_attempts, operation, made_at)
+        SELECT w.id, :secrets, :key, 'active', 0, :operation, :now
         FROM website w WHERE w.id = :website AND w.operation = :operation
         """)
 

@@ -123,7 +123,8 @@ extension Websites {
                         operation: .id(operation), now: now, event: .text("website.added"), website: .id(website.id)),
                 ]
                     + WebhookEndpoints.steps(
-                        of: website.id, from: nil, to: website.endpoint?.url, website.endpoint?.secrets, as: operation))
+                        of: website.id, from: nil, to: website.endpoint?.url, website.endpoint?.secrets,
+                        at: website.createdAt, as: operation))
         ) { rows in rows.happened }
     }
 
@@ -172,7 +173,7 @@ extension Websites {
                         website: .id(website)),
                 ]
                     + WebhookEndpoints.steps(
-                        of: website, from: old.webhookURL, to: new.webhookURL, secrets, as: operation))
+                        of: website, from: old.webhookURL, to: new.webhookURL, secrets, at: now, as: operation))
         ) { rows in rows.happened }
     }
 
