@@ -62,7 +62,8 @@ import World
                 ? try Store.open(rig.relay.url, time: SystemTime(), log: Log(minimum: .error), options: options)
                 : rig.relay.store
             relays = try [rig.relay.store, second].map {
-                try rig.relay.relay(over: $0, rolling: RollingKeySettings(nonces: RollingDrillTests.hourly, webhooks: .seconds(3600)))
+                let rolling = RollingKeySettings(nonces: RollingDrillTests.hourly, webhooks: .seconds(3600))
+                return try rig.relay.relay(over: $0, rolling: rolling)
             }
             apis = relays.map { relay in
                 API(
@@ -70,7 +71,8 @@ import World
                     time: rig.relay.time, randomness: SystemRandomness(),
                     log: Log(minimum: .info, time: rig.relay.time, sink: rig.relay.sink))
             }
-            let shop = try await rig.relay.website("shop", policies: ["answers": "signed", "number": "0"], webhook: "https://shop.example/hook")
+            let shop = try await rig.relay.website(
+                "shop", policies: ["answers": "signed", "number": "0"], webhook: "https://shop.example/hook")
             self.shop = Site(rig: rig, certificate: .website("shop"))
             for name in ["ada", "bob", "eve"] {
                 let user = try await rig.relay.enrolled(name, at: shop)

@@ -89,7 +89,8 @@ import World
         try await fixture.seal(true)
         let rig = fixture.rig
         let context = try #require(
-            try rig.store.runBlocking(Script("test", reads: [.value(of: "SELECT context FROM challenge")])).first?.first)
+            try rig.store.runBlocking(Script("test", reads: [.value(of: "SELECT context FROM challenge")])).first?.first
+        )
         var bytes = try context.blob("value")
         bytes[bytes.count - 1] ^= 1
         try rig.forge("UPDATE challenge SET context = x'\(Hex.encode(bytes))'")

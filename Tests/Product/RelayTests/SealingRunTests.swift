@@ -66,7 +66,9 @@ import World
         rig.time.advance(by: .seconds(86_400))
         let (relay, now) = (rig.relay.id, rig.time.now())
         var calls = 0
-        while try await rig.on({ _ in try await store.sealSomePersonalValues(by: relay, at: now) }) != nil { calls += 1 }
+        while try await rig.on({ _ in try await store.sealSomePersonalValues(by: relay, at: now) }) != nil {
+            calls += 1
+        }
         #expect(calls == 1)
         #expect(try store.runBlocking(PersonalSealingRuns.last)?.endedAt == now)
     }

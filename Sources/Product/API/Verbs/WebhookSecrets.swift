@@ -30,5 +30,7 @@ enum WebhookSecrets {
                 ]))
     }
 
-    private static func text(_ secret: Secret) -> JSONValue { .string(String(decoding: secret.reveal(), as: UTF8.self)) }
+    private static func text(_ secret: Secret) -> JSONValue {
+        .string(String(decoding: secret.reveal(), as: UTF8.self))
+    }
 }

@@ -139,7 +139,8 @@ public struct RelayMetrics: Sendable {
             "Rows that this relay deleted under the retention rules, by kind; a challenge counts once "
                 + "with its dependent rows.", by: "kind")
         keysRolled = registry.counters(
-            "twoefay_keys_rolled_total", "Keys and webhook secrets that this relay made by its schedule, by kind.", by: "kind")
+            "twoefay_keys_rolled_total", "Keys and webhook secrets that this relay made by its schedule, by kind.",
+            by: "kind")
         registry.gauge(
             "twoefay_rolling_key_made_timestamp_seconds",
             "Time at which the newest rolling key was made, in seconds since 1970; 0 if there is none."

@@ -120,7 +120,8 @@ public enum SettingsKeys {
                     + "derived from the master key. The value must be the same at all relays."),
             .number(
                 "rolling.webhooks", \.webhookSecretDays, 0...3650,
-                "Days after which the relays make a new webhook secret for a website that fetches its secrets. 0: never."),
+                "Days after which the relays make a new webhook secret for a website that fetches its secrets. 0: never."
+            ),
             .optional(
                 "metrics.listen", \.metrics, example: "127.0.0.1:9464",
                 "A loopback address on which http://…/metrics serves the metrics in the format of Prometheus."),

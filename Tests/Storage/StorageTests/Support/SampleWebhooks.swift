@@ -15,7 +15,8 @@ extension Sample {
         VALUES (:website, 'mill', 'Mill', 'active', '{}', 'https://mill.example/hook', :now, :operation, NULL)
         """)
     private static let insertEndpoint = Statement(
-        "INSERT INTO webhook_endpoint VALUES (:website, x'01', 'key', NULL, 'active', NULL, NULL, NULL, 0, :operation, '2026-11-22 09:00:00.000', NULL)")
+        "INSERT INTO webhook_endpoint VALUES (:website, x'01', 'key', NULL, 'active', NULL, NULL, NULL, 0, :operation, '2026-11-22 09:00:00.000', NULL)"
+    )
     private static let insertWebhook = Statement(
         """
         INSERT INTO outbox (id, kind, event, ordinal, user_id, website_id, challenge_id, created_at, expires_at, webhook_due_at,

@@ -101,7 +101,8 @@ extension Phones {
         DeviceView(
             id: try row.id("device_id"), name: try row.optionalText("device_name"),
             platform: try row.word("device_platform"), state: try row.word("device_state"),
-            pushToken: try row.shownPushToken("device_push_token"), publicKey: try row.optionalBlob("device_public_key"),
+            pushToken: try row.shownPushToken("device_push_token"),
+            publicKey: try row.optionalBlob("device_public_key"),
             agreementKey: try row.optionalBlob("device_agreement_key"), binding: try row.optionalText("device_binding"),
             createdAt: try row.timestamp("device_created_at"),
             lastSeenAt: try row.optionalTimestamp("device_last_seen_at"), report: try DeviceReports.read(row),

@@ -35,7 +35,8 @@ extension Recoveries {
         writes += AccountEventRows.webhook(.recoveryWaiting, user: row.user, at: proving.at, as: operation)
         for (index, mail) in proving.mails.enumerated() {
             writes += self.mail(
-                mail, about: row.id, of: row.user, besides: index > 0 ? row.address : nil, at: proving.at, as: operation)
+                mail, about: row.id, of: row.user, besides: index > 0 ? row.address : nil, at: proving.at, as: operation
+            )
         }
         if let announcement = proving.announcement {
             writes.append(entry(announcement, of: row, at: proving.at, as: operation))

@@ -41,7 +41,8 @@ public enum RollingKeyRows {
             roll.replacesAll
             ? deleteOthers(kind: kind, number: number, operation: .id(operation))
             : deleteEnded(
-                kind: kind, before: .timestamp(era.madeAt - (era.endsAt - era.startsAt) / 2), oldest: .integer(era.number - Self.most),
+                kind: kind, before: .timestamp(era.madeAt - (era.endsAt - era.startsAt) / 2),
+                oldest: .integer(era.number - Self.most),
                 operation: .id(operation))
         let writes =
             roll.useless.map {
