@@ -103,7 +103,7 @@ import World
     }
 
     /// The phone chooses the time, and so does whoever still has the key of a former phone.
-    @Test(arguments: [Int64.max, .max / 1000, .min, .min / 1000])
+    @Test(arguments: [Int64.max, 9_223_372_036_854_775, -9_223_372_036_854_775, Int64.min] as [Int64])
     func timeThatNoClockShowsIsRefused(seconds: Int64) async throws {
         let bound = try await Bound()
         let answer = await bound.say(try bound.goodbye(leaves: true) { $0["iat"] = .integer(seconds) })
