@@ -1,5 +1,6 @@
 import Crypto
 import Domain
+import Log
 import Relay
 import TestSupport
 import Testing

@@ -4,7 +4,6 @@ import Curl
 import EST
 import EventLoop
 import Log
-import TLS
 import World
 
 extension LoadedFilesReader {
@@ -15,7 +14,10 @@ extension LoadedFilesReader {
         let trusted = bytes(authority)
         _ = certificate(authority, trusted)
         let password = est.passwordFile.flatMap { line(of: $0) }
-        let shown = est.certificate.flatMap { file in est.key.flatMap { clientCertificate(file, $0) } }
+        var shown: WebClientOptions.ClientCertificate?
+        if let file = est.certificate, let keyFile = est.key, let (chain, key) = clientCertificate(file, keyFile) {
+            shown = WebClientOptions.ClientCertificate(chain: chain, key: key)
+        }
         guard let trusted, (est.passwordFile == nil) == (password == nil), (est.certificate == nil) == (shown == nil)
         else { return nil }
         var options = ESTIssuer.Options(url: address.url, authorities: trusted)
@@ -23,23 +25,6 @@ extension LoadedFilesReader {
         if let username = est.username, let password { options.account = (username, password) }
         options.certificate = shown
         return options
-    }
-
-    private mutating func clientCertificate(
-        _ file: FileName, _ keyFile: FileName
-    ) -> WebClientOptions.ClientCertificate? {
-        let chain = bytes(file)
-        let isCertificate = certificate(file, chain) != nil
-        let key = secret(keyFile)
-        guard let chain, isCertificate, let key else { return nil }
-        do throws(TLSFailure) {
-            _ = try TLSClientContext(roots: .pem(chain), certificateChainPEM: chain, privateKeyPEM: key)
-        } catch {
-            problems.append(
-                "\(settings.path(of: keyFile)): cannot be used with \(settings.path(of: file)): \(error.description)")
-            return nil
-        }
-        return WebClientOptions.ClientCertificate(chain: chain, key: key)
     }
 }
 

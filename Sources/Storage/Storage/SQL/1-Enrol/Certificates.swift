@@ -12,11 +12,12 @@ extension Store: CertificateStore {
         ]
         return try await run(
             Query(script: Script("certificates", reads: reads)) { rows throws(StoreFailure) in
-                LivingCertificates(
-                    count: Int(try rows.row(0).integer("living")),
-                    newest: try rows.row(0).optionalTimestamp("newest"),
-                    ofUser: Int(try rows.row(1).integer("living")),
-                    firstEnd: try rows.row(1).optionalTimestamp("first_end"))
+                guard let phone = rows[0].first, let user = rows[1].first else {
+                    return LivingCertificates(count: 0, newest: nil, ofUser: 0, firstEnd: nil)
+                }
+                return LivingCertificates(
+                    count: Int(try phone.integer("living")), newest: try phone.optionalTimestamp("newest"),
+                    ofUser: Int(try user.integer("living")), firstEnd: try user.optionalTimestamp("first_end"))
             })
     }
 

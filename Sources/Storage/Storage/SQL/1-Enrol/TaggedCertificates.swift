@@ -54,7 +54,7 @@ extension Store: TaggedCertificateStore {
                 let state: UserState = try row.word("state")
                 guard state == .active else { return .barred(state) }
                 if !rows[3].isEmpty { return .replayed }
-                let living = try rows.row(2)
+                guard let living = rows[2].first else { return .usedKey }
                 if try living.integer("of_user") >= NewCertificate.mostOfUser,
                     let end = try living.optionalTimestamp("first_end")
                 {
