@@ -54,5 +54,9 @@ import Testing
         #expect(
             DeliveryOutcome(.failure(failure))
                 == .unregistered(since: nil, reason: "recipient: 550 5.1.1 … Recipient address rejected"))
+        let number = SMTPReply(code: 550, text: "4366012345678 unknown")
+        #expect(
+            DeliveryOutcome(.failure(SMTPFailure(.refused, at: .recipient, reply: number, "x")))
+                == .unregistered(since: nil, reason: "recipient: 550 … unknown"))
     }
 }
