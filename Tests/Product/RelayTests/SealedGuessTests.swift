@@ -104,7 +104,7 @@ import World
         try fixture.use(seals: true)
         let club = try await rig.shop("club")
         _ = try await Person.registered("eve", at: club, rig, email: PersonalDataFixture.mail)
-        for seals in [false, true, false] {
+        for seals in [true, false] {
             try await fixture.seal(seals)
             let mail = try rig.store.runBlocking(AddressHolders.find(PersonalDataFixture.mail))
             let holders = mail.filter { $0.place == "user.email" }.map { "\($0.website) \($0.username)" }
@@ -144,7 +144,7 @@ import World
             try await rig.enrolled("eve", at: fixture.shop).credential,
         ]
         try rig.forge("UPDATE device SET push_token = 'sealed:'")
-        try rig.forge("UPDATE user SET email = 'sealed:', phone = 'sealed:1:AAAA'")
+        try rig.forge("UPDATE user SET email = 'sealed:', phone = 'sealed:1:AAAA' WHERE username = 'ada'")
         try rig.forge("UPDATE factor SET address = 'sealed:'")
         let found = try rig.store.runBlocking(Accounts.user("ada", of: "shop"))
         #expect(found?.email == "sealed:" && found?.devices.map(\.view.pushToken) == ["sealed:"])

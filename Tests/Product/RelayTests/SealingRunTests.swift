@@ -77,7 +77,7 @@ import World
     @Test(arguments: StoreKind.all) func batchIsBoundedByRows(kind: StoreKind) async throws {
         let fixture = try await PersonalDataFixture(kind, seals: false)
         let rig = fixture.rig
-        for number in 0..<200 {
+        for number in 1...200 {
             try rig.forge(
                 """
                 INSERT INTO outbox (id, kind, user_id, address, created_at, dead_at, attempts)

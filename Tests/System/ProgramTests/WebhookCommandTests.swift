@@ -94,9 +94,13 @@ import Testing
         #expect(try await shown(fixture)["tries"] == 7)
         let moved = try await fixture.json("website", "edit", "shop", "--webhook", Self.url + "2")
         #expect(moved["secret"] == nil)
+        var members = try await shown(fixture)
+        #expect(members["secret_made_at"]?.string != nil)
+        members["secret_made_at"] = nil
         #expect(
-            try await shown(fixture) == [
-                "state": "working", "previous_until": .null, "waiting": 0, "oldest": .null, "dead": 0,
+            members == [
+                "state": "working", "secret_fetched_at": .null, "previous_until": .null, "waiting": 0, "oldest": .null,
+                "dead": 0,
             ])
         try await fixture.refused(
             ["website", "edit", "shop", "--webhook", Self.url, "--out", directory.path], 2, "no secret is created")
