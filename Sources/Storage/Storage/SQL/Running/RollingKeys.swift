@@ -40,10 +40,7 @@ public enum RollingKeyRows {
         let delete =
             roll.replacesAll
             ? deleteOthers(kind: kind, number: number, operation: .id(operation))
-            : deleteEnded(
-                kind: kind, before: .timestamp(era.madeAt - (era.endsAt - era.startsAt) / 2),
-                oldest: .integer(era.number - Self.most),
-                operation: .id(operation))
+            : deleteOldest(kind: kind, oldest: .integer(era.number - Self.most), operation: .id(operation))
         let writes =
             roll.useless.map {
                 deleteUseless(kind: kind, number: .integer($0.era.number), sealed: .blob($0.sealed))
@@ -54,7 +51,8 @@ public enum RollingKeyRows {
         }
     }
 
-    /// The most keys of one kind that stay. More exist only if clocks are wrong.
+    /// The number of keys of one kind that stay. A key is accepted for two periods, so the others
+    /// have ended, even if a relay with a wrong clock makes a second key in each period.
     private static let most: Int64 = 8
 
     static func reseal(_ new: SealedRollingKey, from old: [UInt8]) -> Query<Void> {
@@ -100,10 +98,10 @@ public enum RollingKeyRows {
 
     private static let isDone = "EXISTS (SELECT 1 FROM audit a WHERE a.operation = :operation)"
 
-    /// Deletes keys that ended a period ago. A relay whose clock is ahead by less than that deletes
-    /// no key that others use.
-    private static let deleteEnded = Statement(
-        "DELETE FROM rolling_key WHERE kind = :kind AND (ends_at <= :before OR number <= :oldest) AND \(isDone)")
+    /// Deletes by number and not by time. A relay whose clock is ahead would delete keys that others
+    /// use.
+    private static let deleteOldest = Statement(
+        "DELETE FROM rolling_key WHERE kind = :kind AND number <= :oldest AND \(isDone)")
 
     private static let deleteOthers = Statement(
         "DELETE FROM rolling_key WHERE kind = :kind AND number <> :number AND \(isDone)")
