@@ -32,6 +32,7 @@ import Testing
         #expect(
             defaults
                 == "challenge.known,device.login_failures,device.login_successes,device.pin_failures,device.pin_version,"
-                + "device.puk_failures,user.code_failures,user.code_failures_kept")
+                + "device.puk_failures,device.unlock_counter,device.unlock_failures,user.code_failures,"
+                + "user.code_failures_kept")
     }
 }

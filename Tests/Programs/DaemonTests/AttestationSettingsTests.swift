@@ -96,11 +96,11 @@ import Testing
     }
 
     /// A code shows nothing of what these policies demand.
-    @Test(arguments: ["pin: required", "min_os_ios: \"17\"", "screen_lock: on"])
+    @Test(arguments: ["min_uv: biometric", "min_os_ios: \"17\"", "screen_lock: on"])
     func demandsExcludeCodesOfPhones(policy: String) throws {
         let key = policy.prefix { $0 != ":" }.split(separator: "_").joined(separator: "-")
         #expect(problems("policies:\n  phone_codes: again\n  \(policy)\n").contains("must be off beside \(key)"))
-        _ = try read("policies:\n  phone_codes: again\n  pin: optional\n  attestation_ios: recorded\n")
+        _ = try read("policies:\n  phone_codes: again\n  pin: required\n  attestation_ios: recorded\n")
     }
 
     @Test func websiteMayRecordWhatDecidesNothing() throws {

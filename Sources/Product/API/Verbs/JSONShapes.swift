@@ -95,11 +95,9 @@ extension Binding {
     var json: JSONObject {
         switch self {
         case .bound(let bound):
-            var object: JSONObject = [
-                "login": "verified", "device": .string(bound.device.text),
-                "revocation_code": .string(bound.revocationCode),
-            ]
+            var object: JSONObject = ["login": "verified", "device": .string(bound.device.text)]
             object.set("certificate", bound.certificate.map { .string($0) })
+            object.set("revocation_code", .string(bound.revocationCode))
             if let attestation = bound.attestation {
                 object.set(
                     "attestation",
