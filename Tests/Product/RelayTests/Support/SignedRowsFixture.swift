@@ -50,6 +50,7 @@ struct SignedRowsFixture {
             Column("revocation", digest), Column("binding", "'other'"), Column("approval", id),
             Column("pin_key", "x'04'"), Column("puk_key", "x'04'"), Column("pin_version", "7"),
             Column("agreement_key", "x'04'"), Column("secret_asked_at", moment),
+            Column("unlock_operation", id), Column("unlock_counter", "7"), Column("unlock_until", moment),
         ],
         "attestation": [
             Column("device_id", id), Column("user_id", id), Column("verdict", "'flawed'"), Column("faults", "'root'"),
@@ -121,8 +122,7 @@ struct SignedRowsFixture {
         "activation": ["created_at", "operation", "mac"],
         "device": [
             "state", "stopped_by", "name", "push_token_at", "failures", "failed_at", "pin_failures", "puk_failures",
-            "login_successes",
-            "login_failures", "created_at", "last_seen_at", "operation", "mac",
+            "unlock_failures", "login_successes", "login_failures", "created_at", "last_seen_at", "operation", "mac",
         ],
         "attestation": ["mac"],
         "device_report": ["mac"],
