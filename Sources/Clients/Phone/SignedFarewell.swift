@@ -58,7 +58,8 @@ extension Responder {
     /// Asks whether the phone was unbound. Returns nil if it is bound.
     public func farewell() async throws(CallFailure) -> SignedFarewell? { try await goodbye(leaves: false) }
 
-    /// Sends a goodbye. If the relay gives no answer, the same bytes are sent again. A statement by
+    /// Sends a goodbye. If the relay gives no answer, the same bytes are sent again: a relay that
+    /// learns late that the phone was unbound ends its connections, also this one. A statement by
     /// another certificate than that of the connection is asked for once more over a new connection,
     /// as the relay may have got another certificate meanwhile.
     private func goodbye(leaves: Bool) async throws(CallFailure) -> SignedFarewell? {
@@ -92,9 +93,19 @@ extension Responder {
                     line.disconnect()
                 }
             } catch {
-                guard case .ambiguous = error, !hasRepeated else { throw error }
+                guard error.hasNoAnswer, !hasRepeated else { throw error }
             }
             hasRepeated = true
+        }
+    }
+}
+
+extension CallFailure {
+    /// Whether the relay gave no answer, or was not reached at all.
+    fileprivate var hasNoAnswer: Bool {
+        switch self {
+        case .notSent, .ambiguous: true
+        case .refused, .unable, .unbound: false
         }
     }
 }
