@@ -88,25 +88,28 @@ private struct PathVerification: ~Copyable {
     private let leaf: Owned
     private let others: Owned
     private let trusted: Owned
+    private let store: Owned
+    private let context: Owned
 
     init(_ presented: [Certificate], roots: [Certificate]) throws(CryptoFailure) {
         let leaf = try presented[0].parsed(Self.what)
         let others = try Owned.stack(Self.what, presented.dropFirst())
         let trusted = try Owned.stack(Self.what, roots)
+        let store = try Owned(X509_STORE_new(), else: Self.what) { X509_STORE_free($0) }
+        let context = try Owned(X509_STORE_CTX_new(), else: Self.what) { X509_STORE_CTX_free($0) }
+        guard X509_STORE_CTX_init(context.pointer, store.pointer, leaf.pointer, others.pointer) == 1 else {
+            throw CryptoFailure.drained(Self.what)
+        }
+        X509_STORE_CTX_set0_trusted_stack(context.pointer, trusted.pointer)
         self.leaf = leaf
         self.others = others
         self.trusted = trusted
+        self.store = store
+        self.context = context
     }
 
     /// Returns the certificates of the path in DER, with the root.
     func path(at now: Timestamp?, leniency: CertificatePath.Leniency) throws -> [[UInt8]] {
-        let what = Self.what
-        let store = try Owned(X509_STORE_new(), else: what) { X509_STORE_free($0) }
-        let context = try Owned(X509_STORE_CTX_new(), else: what) { X509_STORE_CTX_free($0) }
-        guard X509_STORE_CTX_init(context.pointer, store.pointer, leaf.pointer, others.pointer) == 1 else {
-            throw CryptoFailure.drained(what)
-        }
-        X509_STORE_CTX_set0_trusted_stack(context.pointer, trusted.pointer)
         let parameters = X509_STORE_CTX_get0_param(context.pointer)
         X509_VERIFY_PARAM_set_depth(parameters, Int32(CertificatePath.maxCertificates))
         if let now {
@@ -133,18 +136,11 @@ private struct PathVerification: ~Copyable {
     }
 
     func serverFault(at now: Timestamp) throws(CryptoFailure) -> String? {
-        let what = Self.what
-        let store = try Owned(X509_STORE_new(), else: what) { X509_STORE_free($0) }
-        let context = try Owned(X509_STORE_CTX_new(), else: what) { X509_STORE_CTX_free($0) }
-        guard X509_STORE_CTX_init(context.pointer, store.pointer, leaf.pointer, others.pointer) == 1 else {
-            throw CryptoFailure.drained(what)
-        }
-        X509_STORE_CTX_set0_trusted_stack(context.pointer, trusted.pointer)
         let parameters = X509_STORE_CTX_get0_param(context.pointer)
         X509_VERIFY_PARAM_set_time(parameters, time_t(now.seconds))
         X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_PARTIAL_CHAIN))
         guard X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_SSL_SERVER) == 1 else {
-            throw CryptoFailure.drained(what)
+            throw CryptoFailure.drained(Self.what)
         }
         guard X509_verify_cert(context.pointer) != 1 else { return nil }
         return String(cString: X509_verify_cert_error_string(Int(X509_STORE_CTX_get_error(context.pointer))))
