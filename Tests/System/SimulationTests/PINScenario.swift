@@ -93,18 +93,7 @@ final class PINScenario: PushCourier, @unchecked Sendable {
             id: relay.operations.draw(), name: "shop", displayName: "The Shop",
             policy: #"{"answers":"signed","pin":"required","number":"0","login-limit":"1000","push-limit":"100"}"#,
             webhook: nil, keyThumbprint: websiteKey, createdAt: world.time.now())
-        let query = Websites.add(new, as: relay.operations.new())
-        let store = relays.store
-        let added = Mutex(false)
-        clients.post { [clients] in
-            clients.spawn {
-                let done = (try? await store.run(query)) == true
-                added.withLock { $0 = done }
-            }
-        }
-        guard world.run(for: .seconds(60), until: { added.withLock { $0 } }) else {
-            throw RigFailure("the website was not added")
-        }
+        try world.add(new, to: relays, by: relay, on: clients)
     }
 
     private func onClients(_ body: @escaping @Sendable () async -> Void) {
@@ -138,25 +127,7 @@ final class PINScenario: PushCourier, @unchecked Sendable {
     }
 
     /// Runs a query that returns one number, at the end of the scenario.
-    func ask(_ sql: String) throws -> Int64 {
-        guard let store = relays?.store else { throw RigFailure("there is no store") }
-        let script = Script("test", reads: [.value(of: sql)])
-        let answer = Mutex<Result<[Rows], StoreFailure>?>(nil)
-        clients.post { [clients] in
-            clients.spawn {
-                let outcome: Result<[Rows], StoreFailure>
-                do throws(StoreFailure) {
-                    outcome = .success(try await store.run(script))
-                } catch {
-                    outcome = .failure(error)
-                }
-                answer.withLock { $0 = outcome }
-            }
-        }
-        _ = world.run(for: .seconds(60)) { answer.withLock { $0 != nil } }
-        guard let rows = try answer.withLock({ $0 })?.get() else { throw RigFailure("the store did not answer") }
-        return try rows.row(0).integer("value")
-    }
+    func ask(_ sql: String) throws -> Int64 { try world.number(of: sql, in: relays, on: clients) }
 
     private func fault(_ what: String) { state.withLock { $0.faults.append(what) } }
 
