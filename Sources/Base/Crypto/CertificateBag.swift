@@ -1,7 +1,9 @@
 /// The certificates of a message that holds nothing else: SignedData without signatures
 /// ("certs-only", RFC 5652), in which EST returns certificates.
 ///
-/// Nothing in it is signed, so its certificates prove nothing before their paths were verified.
+/// The message has no signature, so a caller must verify the path of each certificate before it
+/// relies on one.
+///
 /// Tests: `CertificateBagTests`.
 public enum CertificateBag {
     /// The maximum number of bytes, which bounds the work for a peer.

@@ -40,7 +40,7 @@ public struct SignedDocument: Equatable, Sendable {
             claims["aud"]?.string == audience, claims["tag"]?.string == tag,
             let label = claims["label"]?.string, FieldRule.line(label, limit: Self.labelLimit) == nil,
             let named = claims["digest"]?.string.flatMap({ Base64URL.decode($0) }), named.count == 32,
-            // Of a time beyond these, the sum in milliseconds overflows, or the text has five digits.
+            // A year after 9999 has five digits as text, and would be sorted before today's.
             let iat = claims["iat"]?.integer, Timestamp.choosableSeconds.contains(iat)
         else { throw .statement }
         guard object.verify(key) else { throw .signature }

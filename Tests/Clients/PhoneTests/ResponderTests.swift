@@ -90,7 +90,8 @@ import World
             }
             // The first sending has arrived.
             #expect(try await phone.answer(.approve(number: "47"), to: question, pin: "2580") == "success")
-            // Nothing was sent before, so this answer is too late.
+            // The relay has decided this challenge, and the phone has never sent a denial that it
+            // could repeat.
             await #expect(throws: CallFailure.self) { try await phone.answer(.deny, to: question) }
         }
         let sent = relay.asked.dropFirst().map { [$0.body["answer"], $0.body["pin_signature"]] }

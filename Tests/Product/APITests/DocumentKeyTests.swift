@@ -74,7 +74,7 @@ import World
             let old = await site.send("POST", "/device/certificate", body)
             #expect(old.status == 409 && old.faults == ["proof mismatch"], "\(old.text)")
         }
-        // So is another request of the same second.
+        // A request with another key in the same second is not later, and is refused too.
         #expect(try await signer.certify(key: try P256PrivateKey.generate()).faults == ["proof mismatch"])
         #expect(await signer.verify(try signer.statement(key: key))["valid"] == true)
     }

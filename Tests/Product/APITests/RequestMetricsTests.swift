@@ -36,7 +36,7 @@ struct RequestMetricsTests {
         for path in ["/a", "/b/c", "/user/x/y/z"] { #expect(await rig.stranger.send("GET", path).status == 404) }
         #expect(await rig.stranger.send("HEAD", "/health").status == 405)
         #expect(count(rig, "other", "none", "4xx") == 4)
-        // What a stranger sends adds digits to the page, and no line.
+        // These requests add digits to the page, but no line.
         #expect(rig.relay.registry.exposition().count < before + 64)
     }
 

@@ -277,7 +277,8 @@ import World
         ] {
             #expect(answer.status == 409 && answer.faults == ["tag state"], "\(answer.text)")
         }
-        // What the key has signed under the other mark would count now.
+        // The tag has changed between raw hashes and statements. If the same key could stay, its
+        // earlier signatures would now count as the other kind.
         signer.rig.relay.time.advance(by: .seconds(7))
         let same = try await signer.certify("legacy")
         #expect(same.status == 409 && same.faults == ["csr taken"], "\(same.text)")

@@ -186,7 +186,7 @@ import World
         await #expect(throws: Refusal.notFound) { try await rig.on { [relay] _ in try await relay.revocationList() } }
     }
 
-    /// Nothing reaches the authority but requests that name the phone.
+    /// The authority gets only requests whose subject is the phone.
     @Test func requestWithAnotherNameIsNotPassedOn() async throws {
         let fixture = try Fixture()
         let issuer = Issuer(tagged: false) { try fixture.certificate($0) }

@@ -203,7 +203,7 @@ import Testing
             try shop.statement("set", 1, pin: pin, puk: puk) { $0["iat"] = nil },
             try shop.statement("set", 1, pin: pin, puk: puk) { $0["later"] = 1 },
             try shop.statement("set", 1, pin: pin, puk: puk) { $0["pin"] = "1234" },
-            // One key for two purposes: the phone's own, or one for PIN and PUK.
+            // The phone's own key is not accepted for the PIN or the PUK, and no key for both.
             try shop.statement("set", 1, pin: shop.bound.phone.key, puk: puk),
             try shop.statement("set", 1, pin: pin, puk: shop.bound.phone.key),
             try shop.statement("set", 1, pin: pin, puk: pin),

@@ -166,7 +166,8 @@ import World
         #expect(try await fixture.state(handle).proofs == [])
     }
 
-    /// By default the website alone adds no factor, and a recovery is the only permission.
+    /// Under the default policy a website cannot add a factor alone, but a finished recovery permits
+    /// it.
     @Test(arguments: StoreKind.all) func recoveryIsThePermissionUnderTheDefaultPolicy(kind: StoreKind) async throws {
         let fixture = try await RecoveryFixture(kind).under(["further-factors": Policy().furtherFactors.rawValue])
         let (rig, shop) = (fixture.rig, fixture.shop)

@@ -231,7 +231,7 @@ import World
         #expect(try await fixture.state(app).phase == .done)
     }
 
-    /// What a lost phone has proved or approved does not outlive it.
+    /// A recovery that a phone has proved or approved ends when a new phone replaces that phone.
     @Test(arguments: StoreKind.all, ["proof", "approval"])
     func newPhoneEndsWhatALostOneHasApproved(kind: StoreKind, way: String) async throws {
         let fixture = try await RecoveryFixture(kind)

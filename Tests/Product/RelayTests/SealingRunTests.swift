@@ -73,7 +73,7 @@ import World
         #expect(try store.runBlocking(PersonalSealingRuns.last)?.endedAt == now)
     }
 
-    /// One user cannot make a batch larger.
+    /// A batch ends after a number of rows, also if all of them belong to the same user.
     @Test(arguments: StoreKind.all) func batchIsBoundedByRows(kind: StoreKind) async throws {
         let fixture = try await PersonalDataFixture(kind, seals: false)
         let rig = fixture.rig

@@ -50,7 +50,8 @@ import Testing
         #expect(steps.last.map { $0.done == $0.all } == true)
     }
 
-    /// What was committed last is in the log. So a copy of the database file alone lacks it.
+    /// SQLite writes a commit to its log first, so a copy of the database file alone lacks the last
+    /// commits.
     @Test func copyHasWhatIsInTheLog() async throws {
         let alone = directory("alone.db")
         try TextFile.write(try TextFile.bytes(path), to: alone)

@@ -134,7 +134,7 @@ import World
         try await fixture.finish(try await fixture.login(token), by: phone)
         #expect(
             try fixture.relay.count("SELECT count(*) FROM challenge WHERE policy LIKE '%\"lifetime\":\"201\"%'") == 0)
-        // So is one that names no file.
+        // A reload is refused, too, for a setting that only the next start would use.
         for (number, (key, value)) in [("storage", "mariadb://twoefay@db"), ("listen", "localhost:1")].enumerated() {
             try TextFile.write(before, to: fixture.relay.settings)
             try fixture.relay.change { settings in

@@ -46,7 +46,7 @@ import Testing
         #expect(made["format"] == (kind == .file ? "sqlite" : "sql") && made["file"] == .string(file))
         let tables = try #require(made["tables"]?.object)
         #expect(Set(tables.members.map(\.name)).isSuperset(of: StoreTables.names))
-        // One moment: each user has the audit row that was committed with it.
+        // The copy shows a single moment, in which some of the users were registered.
         let users = try #require(tables["user"]?.integer)
         #expect((1...Int64(registered) + 1).contains(users))
         #expect(tables["device"] == 1 && tables["website"] == 1)

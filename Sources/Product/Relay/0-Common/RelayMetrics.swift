@@ -153,7 +153,7 @@ public struct RelayMetrics: Sendable {
     func recordKeys(_ eras: [KeyEra]) { keyTimes.record(eras) }
 }
 
-/// What relays make by a schedule.
+/// The kinds of keys and secrets that relays replace by a schedule.
 enum RolledKey: String, CaseIterable, Sendable {
     case nonces, webhooks
 }
