@@ -6,8 +6,7 @@ import World
 /// a phone whose approvals need the PIN gets the secret only with the PIN.
 ///
 /// Invariant: the delivery is written only if the PIN and its count are those with which the
-/// signature was judged (`JudgedPIN`). So of any number of guesses at the same time, no more get an
-/// answer that depends on them than of approvals.
+/// signature was judged (`JudgedPIN`). Guesses at the secret and at approvals share one count.
 ///
 /// Tests: `RelayTests/PINOfCodesTests.swift`.
 extension Relay {

@@ -113,8 +113,9 @@ public enum PINRefusal: Sendable, Equatable {
 ///   and the PUK's key a reset.
 /// - A wrong PIN or PUK is counted in a script of its own, and the count is part of every guard. If
 ///   another one was counted between the read and the write, the relay reads and judges again. So
-///   among any number of guesses at the same time, over any number of relays, at most three PINs
-///   and five PUKs are compared, and an answer never shows whether a later one was right.
+///   of any number of guesses at the same time, over any number of relays, three wrong PINs and five
+///   wrong PUKs are answered as wrong. All others get the same refusal, whether they were right or
+///   not; only the time until it may differ.
 ///
 /// Invariants:
 ///
