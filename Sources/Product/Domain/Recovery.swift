@@ -128,11 +128,12 @@ public struct RecoveryLife: Sendable, Equatable {
             announcedAt: proof == .phone ? now : nil)
     }
 
-    /// The life after a mail server has accepted the first announcement. The wait then begins.
+    /// The life after a mail server has accepted the first announcement. The wait then begins. A
+    /// recovery that has expired does not begin again.
     ///
     /// - Parameter provedAt: when the second proof was given.
     public func announced(at now: Timestamp, since provedAt: Timestamp) -> RecoveryLife {
-        guard state == .proved, announcedAt == nil, let readyAt else { return self }
+        guard state == .proved, announcedAt == nil, now < expiresAt, let readyAt else { return self }
         let ready = max(readyAt, now + (readyAt - provedAt))
         return RecoveryLife(
             state: state, readyAt: ready, expiresAt: ready + Self.changeLife, announcedAt: now)

@@ -74,6 +74,8 @@ import World
         // Only the first one counts.
         #expect(announced.announced(at: late + Self.day, since: Self.start) == announced)
         #expect(opened.announced(at: late, since: Self.start) == opened)
+        // A recovery that has expired does not begin again.
+        #expect(proved.announced(at: proved.expiresAt, since: Self.start) == proved)
     }
 
     @Test func mailProvesNothing() {

@@ -160,9 +160,10 @@ public struct MessageSettlement: Sendable {
         self.step = step
         self.reason = reason.map(PushSettlement.printable)
         self.isDead = isDead
+        // A replay of the dead letter must bring the same token.
         dropsSecret =
             switch row.content {
-            case .activation, .recovery: true
+            case .activation, .recovery: !isDead
             case .code, .announcement, .nothing: false
             }
         if step == .sent, case .recovery(let mailed) = row.content, mailed.isAnnouncement {

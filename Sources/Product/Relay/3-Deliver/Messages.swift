@@ -120,6 +120,8 @@ extension Relay {
         else { return nil }
         let link = RecoveryToken.address(secret, event: mailed.event, at: page)
         guard mailed.isAnnouncement else { return .begin(link) }
+        // The mail was a dead letter for longer than the recovery lived.
+        guard mailed.life.phase(at: now) != .expired else { return nil }
         // If it is the first one that is accepted, the wait begins now.
         let readyAt = mailed.life.announced(at: now, since: row.createdAt).readyAt
         return .announcement(cancel: link, lost: mailed.lost, readyAt: readyAt ?? row.createdAt)

@@ -99,7 +99,8 @@ extension Recoveries {
     private static let announce = Statement(
         """
         UPDATE recovery SET announced_at = :announcedAt, ready_at = :readyAt, expires_at = :expiresAt
-        WHERE id = :recovery AND state = 'proved' AND announced_at IS NULL AND \(Guards.audited)
+        WHERE id = :recovery AND state = 'proved' AND announced_at IS NULL AND expires_at > :announcedAt
+        AND \(Guards.audited)
         """)
 }
 

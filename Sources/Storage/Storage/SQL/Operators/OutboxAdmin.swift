@@ -162,12 +162,17 @@ extension OutboxAdmin {
         WHERE id = :entry AND kind = 'webhook' AND \(Guards.audited)
         """)
 
-    /// Deletes an entry that is not deleted with its login. The answer is false if there is none.
+    /// Deletes an entry that is not deleted with its login, with its secret. The answer is false if
+    /// there is none.
     public static func drop(_ id: OutboxEntryID, at now: Timestamp, as operation: Operation) -> Query<Bool> {
         change(
             "drop", rows: [], operation, auditDrop(operation: .id(operation), now: .timestamp(now), entry: .id(id)),
-            StepSettlement.drop(id, as: operation))
+            dropSecret(entry: .id(id), operation: .id(operation)), StepSettlement.drop(id, as: operation))
     }
+
+    /// The secret of a mail is stored under the id of its entry.
+    private static let dropSecret = Statement(
+        "DELETE FROM operation_secret WHERE operation = :entry AND \(Guards.audited)")
 
     private static let auditDrop = Statement(
         """
