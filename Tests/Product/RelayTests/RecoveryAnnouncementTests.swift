@@ -78,6 +78,20 @@ import World
         )
     }
 
+    /// A mail server that breaks off after the end of each mail has not confirmed any.
+    @Test(arguments: StoreKind.all) func ambiguousAttemptsAreNoAcceptance(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind, hasPhone: false)
+        answer(fixture, .ambiguous("broken off"))
+        let handle = try await fixture.opened()
+        _ = try await fixture.proved(handle)
+        for _ in 0..<6 { try await fixture.rig.round(after: Self.hour * 2) }
+        #expect(fixture.rig.mails.sent.count { $0.cancelLink != nil } > 2)
+        #expect(try await fixture.state(handle).recovery.life.announcedAt == nil)
+        answer(fixture, .accepted(by: nil))
+        try await fixture.rig.round(after: Self.hour * 2)
+        #expect(try await fixture.state(handle).recovery.life.announcedAt == fixture.rig.time.now())
+    }
+
     @Test(arguments: StoreKind.all) func droppedAnnouncementLeavesNoSecret(kind: StoreKind) async throws {
         let fixture = try await RecoveryFixture(kind, hasPhone: false)
         answer(fixture, Self.refused)

@@ -150,9 +150,10 @@ public struct MessageSettlement: Sendable {
     public let announced: AnnouncedChange?
     public let at: Timestamp
 
-    /// - Parameter attemptedAt: when the last attempt began.
+    /// - Parameter acceptedAt: when the attempt began that a server has accepted; nil if none has.
     init(
-        of row: MessageRow, _ step: StepState, _ reason: String?, isDead: Bool, attemptedAt: Timestamp, at: Timestamp
+        of row: MessageRow, _ step: StepState, _ reason: String?, isDead: Bool, acceptedAt: Timestamp? = nil,
+        at: Timestamp
     ) {
         entry = row.id
         kind = row.kind
@@ -166,10 +167,10 @@ public struct MessageSettlement: Sendable {
             case .activation, .recovery: !isDead
             case .code, .announcement, .nothing: false
             }
-        if step == .sent, case .recovery(let mailed) = row.content, mailed.isAnnouncement {
+        if let acceptedAt, case .recovery(let mailed) = row.content, mailed.isAnnouncement {
             announced = AnnouncedChange(
                 recovery: mailed.id, user: row.user,
-                life: mailed.life.announced(at: attemptedAt, since: row.createdAt))
+                life: mailed.life.announced(at: acceptedAt, since: row.createdAt))
         } else {
             announced = nil
         }

@@ -8,7 +8,8 @@ import World
 /// and hands it to a courier.
 ///
 /// Invariants: this relay makes one attempt for an entry at a time (`inFlight`). After two
-/// ambiguous attempts a message counts as sent and is not tried again. The digits of a code are
+/// ambiguous attempts a message counts as sent and is not tried again. An announcement of a recovery
+/// is tried until a server accepts one, because the wait begins then. The digits of a code are
 /// computed for each attempt and are never stored.
 ///
 /// Failures: the store fails after the courier has answered. The outcome then stays in memory
@@ -62,7 +63,7 @@ extension Relay {
         let counts = { courier.countsAsSent(message) }
         metrics.messaged(row.kind, outcome)
         switch outcome {
-        case .accepted(let gateway): await settle(row, .sent, nil, by: gateway, attemptedAt: begin)
+        case .accepted(let gateway): await settle(row, .sent, nil, by: gateway, acceptedAt: begin)
         case .unregistered(_, let reason): await settle(row, .refused, reason)
         // An operator may repair the fault while the message about the account event is still
         // useful.
@@ -72,9 +73,11 @@ extension Relay {
         case .retry(let wish, let reason): await postpone(row, wish, reason, orSent: counts)
         // A second ambiguous attempt: the user may have the message. It counts as sent and is not
         // sent a third time.
-        case .ambiguous(let reason) where row.ambiguousAt != nil:
+        case .ambiguous(let reason) where row.ambiguousAt != nil && !row.content.beginsWait:
             counts()
             await settle(row, .sent, reason)
+        case .ambiguous(let reason) where row.ambiguousAt != nil:
+            await postpone(row, nil, reason, isAmbiguous: true, orSent: counts)
         case .ambiguous(let reason): await postpone(row, .seconds(1), reason, isAmbiguous: true, orSent: counts)
         }
     }
@@ -127,18 +130,17 @@ extension Relay {
         return .announcement(cancel: link, lost: mailed.lost, readyAt: readyAt ?? row.createdAt)
     }
 
-    /// - Parameter attemptedAt: when the attempt began; nil if there was none.
+    /// - Parameter acceptedAt: when the attempt began that was accepted; nil if none was.
     private func settle(
         _ row: MessageRow, _ step: StepState, _ reason: String?, by gateway: String? = nil,
-        attemptedAt: Timestamp? = nil
+        acceptedAt: Timestamp? = nil
     ) async {
         // Only a refused or expired message about an account event becomes a dead letter. If it was
         // undeliverable or over the budget, no operator needs it, and a code is useless later.
         let isDead = row.content.isAnnouncement && [.refused, .expired].contains(step)
         let operation = operations.new()
-        let now = time.now()
         let settlement = MessageSettlement(
-            of: row, step, reason, isDead: isDead, attemptedAt: attemptedAt ?? now, at: now)
+            of: row, step, reason, isDead: isDead, acceptedAt: acceptedAt, at: time.now())
         await write(
             SettledMessage(row: row, settlement: settlement, gateway: gateway, operation: operation.id), as: operation)
     }
@@ -250,6 +252,12 @@ extension MessageRow.Content {
         case .recovery(let mailed): mailed.isAnnouncement
         case .code, .activation, .nothing: false
         }
+    }
+
+    /// Whether the wait of a recovery begins when a server accepts this message.
+    fileprivate var beginsWait: Bool {
+        guard case .recovery(let mailed) = self else { return false }
+        return mailed.isAnnouncement && mailed.life.announcedAt == nil
     }
 
     fileprivate var label: String {

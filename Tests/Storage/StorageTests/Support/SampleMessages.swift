@@ -22,7 +22,7 @@ extension Sample {
         let ends: [(StepState, Bool)] = [(.sent, false), (.refused, false), (.refused, true), (.refused, true)]
         for (number, end) in zip(40..., ends) {
             guard let row = try await store.message(id(number + 5000)) else { continue }
-            let settlement = MessageSettlement(of: row, end.0, nil, isDead: end.1, attemptedAt: now, at: now)
+            let settlement = MessageSettlement(of: row, end.0, nil, isDead: end.1, at: now)
             _ = try await store.settle(settlement, as: operation())
         }
         let pause = MessageRetry(id(5044), until: later, reason: "busy", ambiguousAt: nil)

@@ -60,7 +60,7 @@ extension Sample {
             id: mail.entry, kind: .mail, user: id(94), website: website, challenge: nil, websiteName: "Shop",
             userName: nil, language: nil, address: "a@example.com", content: .recovery(content), createdAt: now,
             expiresAt: later, attempts: 0, reason: nil, ambiguousAt: nil, deadline: nil)
-        let settlement = MessageSettlement(of: message, .sent, nil, isDead: false, attemptedAt: now, at: now)
+        let settlement = MessageSettlement(of: message, .sent, nil, isDead: false, acceptedAt: now, at: now)
         _ = try await store.settle(settlement, as: operation())
         _ = try await store.recovery(announcedBy: announcement.entry)
         try await store.dropAnnouncement(announcement.entry)
