@@ -298,8 +298,15 @@ extension Relay {
     func reportEndedRecoveries(
         by operation: Operation, of user: UserID, _ website: String?, _ reason: RecoveryEndReason
     ) async {
+        await reportEndedRecoveries(noted: operation.endOfRecoveries, of: user, website, reason)
+    }
+
+    /// - Parameter noted: the id of the audit row of the end.
+    func reportEndedRecoveries(
+        noted: OperationID, of user: UserID, _ website: String?, _ reason: RecoveryEndReason
+    ) async {
         let event = try? await withStore("recovery") { () async throws(StoreFailure) in
-            try await store.recordCodeUse(operation.endOfRecoveries)
+            try await store.recordCodeUse(noted)
         }
         guard event != nil else { return }
         log.notice("recovery.cancelled", [.website: website, .user: user.text, .outcome: reason.rawValue])

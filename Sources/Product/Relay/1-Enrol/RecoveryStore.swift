@@ -186,6 +186,8 @@ public enum RecoveryEndReason: String, Sendable {
 extension Operation {
     /// The id of the audit row of the recoveries that this operation has ended.
     public var endOfRecoveries: OperationID { identifier("own \(AccountEvent.recoveryCancelled.rawValue)") }
+    /// The id of the audit row of the recovery that a phone has denied by this operation.
+    public var denialOfRecovery: OperationID { identifier("denied \(AccountEvent.recoveryCancelled.rawValue)") }
 }
 
 /// The end of a recovery before the change.

@@ -230,9 +230,12 @@ extension Relay {
         scheduleWebhooks()
         if let phone = closing.device {
             follow(closed, closing.challenge, of: phone.user, phone.website.name, by: phone.id)
-            if closed.became == .frozen || closing.isApproval && closing.life.decision != .approve {
+            if closing.isApproval, closing.life.decision != .approve {
                 await reportEndedRecoveries(
-                    by: operation, of: phone.user, phone.website.name, closed.became == .frozen ? .fraud : .phone)
+                    noted: operation.denialOfRecovery, of: phone.user, phone.website.name, .phone)
+            }
+            if closed.became == .frozen {
+                await reportEndedRecoveries(by: operation, of: phone.user, phone.website.name, .fraud)
             }
         }
         return true

@@ -148,7 +148,8 @@ extension Recoveries {
                     challenge: challenge),
             ]
         case .deny, .fraud:
-            let own = operation.endOfRecoveries
+            // A report of fraud also ends the others, in an audit row with the other id.
+            let own = operation.denialOfRecovery
             return [
                 deny(own: .id(own), challenge: challenge, operation: .id(operation)),
                 auditAnswered(
