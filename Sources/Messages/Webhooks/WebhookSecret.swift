@@ -58,6 +58,9 @@ public struct WebhookSecrets: Sendable {
 
     /// The time that a website has to switch to the new secret.
     public static let overlap = Duration.seconds(86_400)
+    /// The time that the former secret stays valid after a fetch of the new one. An answer may be lost,
+    /// and one of several processes of a website may miss some of its fetches.
+    public static let overlapAfterFetch = Duration.seconds(7 * 86_400)
     /// The end of a former secret that stays valid until the website has fetched the new one.
     public static let untilFetched = Timestamp(seconds: 253_402_214_400)
 

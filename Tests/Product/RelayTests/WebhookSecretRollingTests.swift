@@ -81,7 +81,7 @@ import World
         #expect(try scene.rig.count("SELECT count(*) FROM audit WHERE event = 'webhook.rotated'") == 1)
     }
 
-    @Test(arguments: StoreKind.all) func bothSecretsSignUntilADayAfterTheFetch(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func bothSecretsSignUntilAWeekAfterTheFetch(kind: StoreKind) async throws {
         let scene = try await Scene(kind)
         let first = try await scene.fetch()
         scene.rig.time.advance(by: .seconds(3600))
@@ -91,9 +91,9 @@ import World
         let second = try await scene.fetch()
         let former = try #require(second.former)
         #expect(text(former.secret) == text(first.current) && text(second.current) != text(first.current))
-        #expect(former.until == scene.rig.time.now() + .seconds(86_400))
+        #expect(former.until == scene.rig.time.now() + .seconds(7 * 86_400))
         // A second fetch moves no end.
-        scene.rig.time.advance(by: .seconds(86_399))
+        scene.rig.time.advance(by: .seconds(7 * 86_400 - 1))
         #expect(try await scene.fetch().former?.until == former.until)
         #expect(try await scene.signers() == 2)
         // No third secret is made while two are valid.
@@ -113,13 +113,31 @@ import World
         #expect(await refusal { try await rig.on { try await $0.webhookSecrets(for: shop) } } == .notFound)
     }
 
+    /// The website fetches daily, and its answers of five days are lost.
+    @Test(arguments: StoreKind.all) func lostAnswersBreakNothing(kind: StoreKind) async throws {
+        let scene = try await Scene(kind)
+        var known = [try await scene.fetch().current]
+        scene.rig.time.advance(by: .seconds(3600))
+        try await scene.roll()
+        for _ in 0..<5 {
+            _ = try await scene.fetch()
+            scene.rig.time.advance(by: .seconds(86_400))
+            _ = try await scene.signers()
+            #expect(try scene.verifies(known))
+        }
+        known = [try await scene.fetch().current]
+        scene.rig.time.advance(by: .seconds(7 * 86_400))
+        _ = try await scene.signers()
+        #expect(try scene.verifies(known))
+    }
+
     /// The drill: webhooks go on while secrets roll, and the website fetches at odd times. It verifies
     /// each webhook with what it has.
     @Test(arguments: StoreKind.all) func noWebhookIsRefusedWhileSecretsRoll(kind: StoreKind) async throws {
         let scene = try await Scene(kind)
         var known = [RelayRig.webhookSecret.text]
         for round in 0..<40 {
-            scene.rig.time.advance(by: .seconds(3600 * 7))
+            scene.rig.time.advance(by: .seconds(3600 * 43))
             try await scene.roll()
             _ = try await scene.signers()
             #expect(try scene.verifies(known), "in round \(round)")

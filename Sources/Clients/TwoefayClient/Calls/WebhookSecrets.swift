@@ -17,7 +17,7 @@ extension RelayClient {
 
     /// Fetches the secrets of webhooks. **From the first call on, the relay replaces the secret by
     /// itself**, so a website that calls this once must call it again, best once a day. The secret
-    /// that it has stays valid until a day after it has fetched the next one.
+    /// that it has stays valid until a week after it has fetched the next one.
     public func webhookSecrets() async throws(CallFault) -> WebhookSecretSet {
         let answer = try await call("GET", "/webhook/secrets")
         let objects = try answer.objects("secrets")

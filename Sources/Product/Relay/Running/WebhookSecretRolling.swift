@@ -12,8 +12,8 @@ import World
 ///
 /// Invariants:
 /// - A secret that the website has fetched signs until the website has fetched the next one, and a
-///   day longer. Meanwhile the relays sign with both. So no website refuses a webhook, however late
-///   it fetches.
+///   week longer. Meanwhile the relays sign with both. So no website refuses a webhook, however late
+///   it fetches, unless each fetch of a week after a first one fails.
 /// - No further secret is made before the newest one was fetched, so there are never three.
 /// - A change is conditional on the sealed secrets that were read. So relays that roll at the same
 ///   time make one secret.
@@ -149,10 +149,11 @@ extension WebhookSecrets {
         WebhookSecrets(current: new, former: Former(current, until: Self.untilFetched))
     }
 
-    /// Returns the secrets after the website has fetched them: the former one ends a day later.
+    /// Returns the secrets after the website has fetched them: the former one ends a week later. The
+    /// answer to this fetch may be lost.
     func fetched(at now: Timestamp) -> WebhookSecrets {
         guard let former, now < former.until else { return WebhookSecrets(current: current) }
         guard former.until == Self.untilFetched else { return self }
-        return WebhookSecrets(current: current, former: Former(former.secret, until: now + Self.overlap))
+        return WebhookSecrets(current: current, former: Former(former.secret, until: now + Self.overlapAfterFetch))
     }
 }

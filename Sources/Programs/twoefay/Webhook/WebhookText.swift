@@ -86,6 +86,6 @@ extension WebhookEndpoints.View {
 extension Timestamp {
     /// The end of a former webhook secret in words.
     var shownEnd: String {
-        self == WebhookSecrets.untilFetched ? "a day after the website has fetched the new one" : rfc3339
+        self == WebhookSecrets.untilFetched ? "a week after the website has fetched the new one" : rfc3339
     }
 }
