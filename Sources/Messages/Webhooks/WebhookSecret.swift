@@ -79,13 +79,15 @@ public struct WebhookSecrets: Sendable {
     }
 
     /// Returns the secrets after a rotation. There are never more than two: an earlier former
-    /// secret is dropped.
+    /// secret is dropped. If nobody has fetched the present secret, it is dropped instead, and the
+    /// former one, which the website has, is kept.
     ///
-    /// - Parameter overlap: the validity of the present secret from now on; zero ends it at once,
-    ///   for a secret that is compromised.
+    /// - Parameter overlap: the validity of the kept secret from now on; zero ends it at once, for a
+    ///   secret that is compromised.
     public func rotated(
         to new: WebhookSecret, at now: Timestamp, overlap: Duration = WebhookSecrets.overlap
     ) -> WebhookSecrets {
-        WebhookSecrets(current: new, former: overlap > .zero ? Former(current, until: now + overlap) : nil)
+        let kept = if let former, former.until == Self.untilFetched { former.secret } else { current }
+        return WebhookSecrets(current: new, former: overlap > .zero ? Former(kept, until: now + overlap) : nil)
     }
 }

@@ -93,6 +93,16 @@ import World
         }
     }
 
+    /// The website still has the former secret, and nobody the present one.
+    @Test func secretThatNobodyFetchedIsReplaced() throws {
+        let former = WebhookSecrets.Former(try secret(1), until: WebhookSecrets.untilFetched)
+        let rolled = WebhookSecrets(current: try secret(2), former: former)
+        let rotated = rolled.rotated(to: try secret(3), at: now)
+        #expect(keys(rotated, at: now) == [3, 1])
+        #expect(keys(rotated, at: now + WebhookSecrets.overlap) == [3])
+        #expect(keys(rolled.rotated(to: try secret(3), at: now, overlap: .zero), at: now) == [3])
+    }
+
     // MARK: The stored form
 
     private func kept(_ text: String, until: Timestamp? = nil) -> WebhookSecrets? {

@@ -188,6 +188,20 @@ import Testing
         #expect(try fixture.trail("webhook.rotated", outcome: "operator") == 3)
     }
 
+    /// A website that has stopped fetching does not keep the operator from a rotation.
+    @Test func secretThatNobodyFetchedIsRotated() async throws {
+        let fixture = try await fixture(.file)
+        let directory = fixture.relay.directory
+        let rotate = ["website", "webhook", "shop", "rotate-secret", "--out", directory.path]
+        try #require(try await fixture.tool(rotate).status == 0)
+        try fixture.relay.execute("UPDATE webhook_endpoint SET previous_until = '9999-12-31 00:00:00.000'")
+        _ = try await Child.run("mv", ["shop.secret.new", "shop.secret.rolled"], in: directory.path)
+        let ended = try await fixture.tool(rotate)
+        #expect(ended.status == 0, "\(ended.errors)")
+        let span = "previous_until > '2026-01-01' AND previous_until < '9999-01-01'"
+        #expect(try fixture.relay.count("SELECT count(*) FROM webhook_endpoint WHERE \(span)") == 1)
+    }
+
     @Test func unreadableSecretIsReplacedAtOnce() async throws {
         let fixture = try await fixture(.file)
         try fixture.relay.execute("UPDATE webhook_endpoint SET secrets = x'0001'")

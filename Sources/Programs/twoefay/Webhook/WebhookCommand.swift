@@ -108,7 +108,8 @@ struct WebhookEndpointCommands {
 
     func rotate(_ invocation: Invocation) throws(Failure) -> Report {
         let isAtOnce = invocation.has("at-once")
-        if !isAtOnce, let until = view.previousUntil, until > store.now {
+        // Nobody has a secret that was not fetched, so another one may take its place.
+        if !isAtOnce, let until = view.previousUntil, until > store.now, until != WebhookSecrets.untilFetched {
             throw Failure(
                 .conflict, "two secrets of \(name) are valid already, until \(until.shownEnd)",
                 next:
