@@ -114,12 +114,18 @@ extension Tool {
                 .conflict, "the user or the recovery has changed in the meantime",
                 next: "Nothing was changed. Run it again.")
         }
-        let ready = life.readyAt?.rfc3339 ?? ""
+        // The relay has not mailed the announcement yet, with which the wait begins.
+        let hours = website.policy.recoveryWait
+        let earliest = life.readyAt?.rfc3339 ?? ""
         return Report(
-            "The recovery of \(user.fullName) is approved. The change is possible from \(ready) on.",
+            """
+            The recovery of \(user.fullName) is approved. The wait of \(hours) h begins when a mail server accepts the
+            announcement. So the change is possible from \(earliest) on at the earliest, unless a phone approves it.
+            """,
             json: .object([
                 "user": .string(user.username), "website": .string(user.website), "factor": .string(lost.rawValue),
-                "recovery": .string(row.id.text), "ready_at": .string(ready), "by": .string(by), "note": .string(note),
+                "recovery": .string(row.id.text), "wait_hours": .integer(Int64(hours)),
+                "earliest_at": .string(earliest), "by": .string(by), "note": .string(note),
             ]))
     }
 

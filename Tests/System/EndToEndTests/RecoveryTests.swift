@@ -118,7 +118,8 @@ import World
         let wrong = ["000000", "000001", "000002"].first { $0 != ownersCode && $0 != strangersCode }
         await #expect(throws: Child.Problem.self) { try await relay.tool(approve(try #require(wrong))) }
         #expect(try await scene.call("state", handle)["state"] == "opened")
-        try await relay.tool(approve(ownersCode))
+        let approved = try await relay.tool(approve(ownersCode))
+        #expect(approved.contains("The wait of 24 h begins when a mail server accepts the"), "\(approved)")
         #expect(try await scene.call("state", strangers)["state"] == "cancelled")
         let cancel = try await scene.token("cancel", "Your login at Shop is about to change", of: 7)
         #expect(cancel != link)
