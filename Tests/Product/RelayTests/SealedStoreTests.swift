@@ -97,6 +97,28 @@ import World
         #expect(try fixture.shownByStore().isEmpty)
     }
 
+    /// Two relays with different settings have registered one address at the same moment.
+    @Test(arguments: StoreKind.all) func addressOfTwoUsersEndsTheRun(kind: StoreKind) async throws {
+        let fixture = try await PersonalDataFixture(kind, seals: false)
+        try fixture.use(seals: true)
+        _ = try await fixture.register("eve", email: "eve@example.net", phone: nil)
+        let eve = "SELECT e.email FROM (SELECT email FROM user WHERE username = 'eve') e"
+        try fixture.rig.execute("UPDATE user SET former_email = (\(eve)) WHERE username = 'bob'")
+        try fixture.rig.execute(
+            "UPDATE user SET email = 'eve@example.net', phone = '+436607654321' WHERE username = 'bob'")
+        let run = try await fixture.seal(true)
+        #expect(run.endedAt != nil && run.changed > 0 && run.stuck == 1)
+        // The other values of the user are sealed.
+        #expect(
+            try fixture.rig.count("SELECT count(*) FROM user WHERE username = 'bob' AND phone LIKE 'sealed:%'") == 1)
+        fixture.rig.time.advance(by: .seconds(60))
+        let second = try await fixture.seal(true)
+        #expect(second.endedAt != nil && second.changed == 0 && second.stuck == 1)
+        // No further run begins before the next day.
+        fixture.rig.time.advance(by: .seconds(60))
+        #expect(try await fixture.seal(true) == second)
+    }
+
     @Test(arguments: StoreKind.all) func confirmationOfAnAddressSurvivesTheSwitch(kind: StoreKind) async throws {
         let fixture = try await PersonalDataFixture(kind, seals: false)
         let ada = fixture.ada

@@ -18,8 +18,9 @@ import World
 ///   rows of one user may have different forms.
 ///
 /// Failure modes: the table `personal_sealing` says how far the run has come. If the relay stops,
-/// it or another relay continues there. Values that cannot be opened, and those of rows that are not
-/// genuine, stay, are counted, and are logged as `personal.stuck`. A relay may write values in the
+/// it or another relay continues there. Values that cannot be opened, those of rows that are not
+/// genuine, and addresses that another user has in the wanted form, stay, are counted, and are logged
+/// as `personal.stuck`. A relay may write values in the
 /// other form after the run has passed: it has another setting, or a script was under way when the
 /// setting changed. Another run begins a minute after one that changed rows, after the reload of any
 /// relay, and once a day. A run that fails is logged, and goes on a minute later.
@@ -46,7 +47,8 @@ public struct PersonalSealingRun: Sendable, Equatable {
     public let checked: Int64
     /// The number of rows that it has rewritten.
     public let changed: Int64
-    /// The number of values that it could not open, or that are in rows which are not genuine.
+    /// The number of values that it could not open, that are in rows which are not genuine, or that
+    /// another user has.
     public let stuck: Int64
     public let startedAt: Timestamp
     /// The end of the run; nil while it goes on.

@@ -51,7 +51,7 @@ enum Sample {
     private static let insertUser = Statement(
         """
         INSERT INTO user VALUES (:user, :token, :website, :username, :email, :phone, NULL, NULL, 'active', NULL, NULL, NULL,
-        NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, :challenge, NULL, NULL, :now, :operation, NULL)
+        NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, :challenge, 'a', NULL, :now, :operation, NULL)
         """)
     private static let insertDevice = Statement(
         """
@@ -61,8 +61,8 @@ enum Sample {
         """)
     private static let insertChallenge = Statement(
         """
-        INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at,
-        operation) VALUES (:challenge, :website, :user, 'asked', '{}', :context, :nonce, :now, :expiresAt, :operation)
+        INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at, operation,
+        receipt) VALUES (:challenge, :website, :user, 'asked', '{}', :context, :nonce, :now, :expiresAt, :operation, 'r')
         """)
     private static let insertStep = Statement("INSERT INTO step VALUES (:challenge, 1, 'push', 'queued', :now, NULL)")
     private static let insertPush = Statement(

@@ -7,8 +7,8 @@ import World
 struct PersonalBatch: Sendable {
     var changes: [PersonalChange] = []
     var checked = 0
-    /// The number of values that keep their form: those that cannot be opened, and those of rows that
-    /// are not genuine.
+    /// The number of values that keep their form: those that cannot be opened, those of rows that are
+    /// not genuine, and addresses that another user has in the wanted form.
     var stuck = 0
     /// The key at which the next batch begins; nil if there are no further rows.
     var last: [UInt8]?
@@ -18,23 +18,49 @@ struct PersonalBatch: Sendable {
 struct PersonalChange: Sendable {
     private let table: PersonalTable
     private let key: SQLValue
-    /// The values as they were read, and as they are written. They are in the order of the columns.
-    private let old: [SQLValue]
-    private let new: [SQLValue]
+    /// The values that change: each as it was read, and as it is written.
+    fileprivate var values: [Value]
 
-    fileprivate init(table: PersonalTable, key: SQLValue, old: [SQLValue], new: [SQLValue]) {
+    fileprivate struct Value: Sendable {
+        let column: PersonalColumn
+        let old: SQLValue
+        let new: SQLValue
+    }
+
+    fileprivate init(table: PersonalTable, key: SQLValue, _ values: [Value]) {
         self.table = table
         self.key = key
-        self.old = old
-        self.new = new
+        self.values = values
     }
 
     /// The row was genuine when it was read. If somebody has changed it since, it gets the new form
     /// but no signature.
     var row: SignedRows { table.search.bound(lists: ["key": [key]]).lenient }
 
-    func statement(_ relay: RelayID) -> BoundStatement {
-        table.write.bound(["relay": .id(relay)], lists: ["key": [key], "old": old, "new": new])
+    /// Each value has a statement of its own, so that one that keeps its form keeps no other.
+    func statements(_ relay: RelayID) -> [BoundStatement] {
+        values.map { value in
+            value.column.write.bound(
+                ["relay": .id(relay), "old": value.old, "new": value.new], lists: ["key": [key]])
+        }
+    }
+
+    /// The searches for other users who have one of these values. They are in the order of the
+    /// values that only one user of a website can have.
+    fileprivate var searches: [BoundStatement] {
+        values.compactMap { value in
+            value.column.findOther.map { $0.bound(["new": value.new], lists: ["key": [key]]) }
+        }
+    }
+
+    /// Drops the values that another user has.
+    ///
+    /// - Parameter others: whether there is another user, in the order of `searches`.
+    /// - Returns: the number of dropped values.
+    fileprivate mutating func keep(taken others: inout ArraySlice<Bool>) -> Int {
+        let before = values.count
+        values.removeAll { value in value.column.findOther != nil && others.popFirst() == true }
+        return before - values.count
     }
 }
 
@@ -44,24 +70,29 @@ private struct PersonalTable: Sendable {
     let columns: [PersonalColumn]
     let search: RowSearch
     let read: Statement
-    let write: Statement
 
-    init(_ table: SignedTable, _ columns: [PersonalColumn], read: Statement, write: Statement) {
+    init(_ table: SignedTable, _ columns: [PersonalColumn], read: Statement) {
         self.table = table
         self.columns = columns
         search = RowSearch(table, where: table.hasKey)
         self.read = read
-        self.write = write
     }
 }
 
 private struct PersonalColumn: Sendable {
     let name: SQLName
     let purpose: PersonalValue.Purpose
+    let write: Statement
+    /// Finds another user of the same website with a value; nil if several rows may have it.
+    let findOther: Statement?
 
-    init(_ name: SQLName, _ purpose: PersonalValue.Purpose = .address) {
+    init(
+        _ name: SQLName, _ purpose: PersonalValue.Purpose = .address, write: Statement, findOther: Statement? = nil
+    ) {
         self.name = name
         self.purpose = purpose
+        self.write = write
+        self.findOther = findOther
     }
 }
 
@@ -82,18 +113,30 @@ enum PersonalRows {
         }
     }
 
-    private static let address = [PersonalColumn("address")]
-    private static let addresses = [PersonalColumn("email"), PersonalColumn("phone"), PersonalColumn("former_email")]
-    private static let pushToken = [PersonalColumn("push_token", .pushToken)]
-    private static let login = [PersonalColumn("context", .context), PersonalColumn("receipt", .receipt)]
-
-    private static let users = PersonalTable(.user, addresses, read: readUsers, write: writeUser)
-    private static let factors = PersonalTable(.factor, address, read: readFactors, write: writeFactor)
-    private static let activations = PersonalTable(.activation, address, read: readActivations, write: writeActivation)
-    private static let recoveries = PersonalTable(.recovery, address, read: readRecoveries, write: writeRecovery)
-    private static let entries = PersonalTable(.outbox, address, read: readEntries, write: writeEntry)
-    private static let devices = PersonalTable(.device, pushToken, read: readDevices, write: writeDevice)
-    private static let challenges = PersonalTable(.challenge, login, read: readChallenges, write: writeChallenge)
+    private static let users = PersonalTable(
+        .user,
+        [
+            PersonalColumn("email", write: writeEmail, findOther: findEmail),
+            PersonalColumn("phone", write: writePhone, findOther: findPhone),
+            PersonalColumn("former_email", write: writeFormerEmail),
+        ], read: readUsers)
+    private static let factors = PersonalTable(
+        .factor, [PersonalColumn("address", write: writeFactor)], read: readFactors)
+    private static let activations = PersonalTable(
+        .activation, [PersonalColumn("address", write: writeActivation)], read: readActivations)
+    private static let recoveries = PersonalTable(
+        .recovery, [PersonalColumn("address", write: writeRecovery)], read: readRecoveries)
+    private static let entries = PersonalTable(
+        .outbox, [PersonalColumn("address", write: writeEntry)], read: readEntries)
+    private static let devices = PersonalTable(
+        .device, [PersonalColumn("push_token", .pushToken, write: writeDevice)], read: readDevices)
+    private static let challenges = PersonalTable(
+        .challenge,
+        [
+            PersonalColumn("context", .context, write: writeContext),
+            PersonalColumn("receipt", .receipt, write: writeReceipt),
+        ],
+        read: readChallenges)
 
     private static let readUsers = Statement(reading(.user))
     private static let readFactors = Statement(reading(.factor))
@@ -113,21 +156,34 @@ enum PersonalRows {
 
     /// Another user may have the address in the other form, if two relays with different settings
     /// registered it at the same moment. This user then keeps the value as it is.
-    private static let writeUser = Statement(writing(.user, addresses, "/*M! IGNORE */ /*S! OR IGNORE */"))
-    private static let writeFactor = Statement(writing(.factor, address))
-    private static let writeActivation = Statement(writing(.activation, address))
-    private static let writeRecovery = Statement(writing(.recovery, address))
-    private static let writeEntry = Statement(writing(.outbox, address))
-    private static let writeDevice = Statement(writing(.device, pushToken))
-    private static let writeChallenge = Statement(writing(.challenge, login))
+    private static let writeEmail = Statement(writing(.user, "email", orIgnore))
+    private static let writePhone = Statement(writing(.user, "phone", orIgnore))
+    private static let writeFormerEmail = Statement(writing(.user, "former_email"))
+    private static let writeFactor = Statement(writing(.factor, "address"))
+    private static let writeActivation = Statement(writing(.activation, "address"))
+    private static let writeRecovery = Statement(writing(.recovery, "address"))
+    private static let writeEntry = Statement(writing(.outbox, "address"))
+    private static let writeDevice = Statement(writing(.device, "push_token"))
+    private static let writeContext = Statement(writing(.challenge, "context"))
+    private static let writeReceipt = Statement(writing(.challenge, "receipt"))
 
-    private static func writing(_ table: SignedTable, _ columns: [PersonalColumn], _ ignore: String = "") -> String {
-        let new = columns.enumerated().map { "\($1.name) = :new\($0 + 1)" }
-        let old = columns.enumerated().map { "\($1.name) /*M! <=> */ /*S! IS */ :old\($0 + 1)" }
-        return """
-            UPDATE \(ignore) \(table.name) SET \(new.joined(separator: ", "))
-            WHERE \(table.hasKey) AND \(old.joined(separator: " AND ")) AND \(PersonalSealingRuns.isHeld)
-            """
+    private static let orIgnore = "/*M! IGNORE */ /*S! OR IGNORE */"
+
+    private static func writing(_ table: SignedTable, _ column: String, _ ignore: String = "") -> String {
+        """
+        UPDATE \(ignore) \(table.name) SET \(column) = :new
+        WHERE \(table.hasKey) AND \(column) /*M! <=> */ /*S! IS */ :old AND \(PersonalSealingRuns.isHeld)
+        """
+    }
+
+    private static let findEmail = Statement(finding("email"))
+    private static let findPhone = Statement(finding("phone"))
+
+    private static func finding(_ column: String) -> String {
+        """
+        SELECT 1 FROM user o WHERE o.\(column) = :new AND o.id <> :key1
+        AND o.website_id = (SELECT u.website_id FROM user u WHERE u.id = :key1)
+        """
     }
 
     /// The next rows of a table, with the changes that they need.
@@ -158,23 +214,35 @@ enum PersonalRows {
         _ authenticator: RowAuthenticator?
     ) throws(StoreFailure) {
         batch.checked += 1
-        var (old, new): ([SQLValue], [SQLValue]) = ([], [])
+        var values: [PersonalChange.Value] = []
         for column in table.columns {
-            let value = try row.value(column.name)
-            old.append(value)
+            let old = try row.value(column.name)
             do throws(StoreFailure) {
-                new.append(try personal.rewritten(value, column.purpose, column.name.description))
+                let new = try personal.rewritten(old, column.purpose, column.name.description)
+                if new != old { values.append(PersonalChange.Value(column: column, old: old, new: new)) }
             } catch {
                 batch.stuck += 1
-                new.append(value)
             }
         }
-        guard new != old else { return }
+        guard !values.isEmpty else { return }
         guard try isGenuine(row, of: table.table, authenticator) else {
-            batch.stuck += zip(old, new).count { $0 != $1 }
+            batch.stuck += values.count
             return
         }
-        batch.changes.append(PersonalChange(table: table, key: .blob(key), old: old, new: new))
+        batch.changes.append(PersonalChange(table: table, key: .blob(key), values))
+    }
+
+    /// The same rows without the values that another user has in the wanted form. The store would
+    /// ignore their change, so each run would find them again. They count as stuck.
+    static func withoutTaken(_ batch: PersonalBatch) -> Query<PersonalBatch> {
+        let searches = batch.changes.flatMap(\.searches)
+        return Query(script: Script("personal", reads: searches)) { rows in
+            var left = batch
+            var others = rows.map { !$0.isEmpty }[...]
+            for index in left.changes.indices { left.stuck += left.changes[index].keep(taken: &others) }
+            left.changes.removeAll(where: \.values.isEmpty)
+            return left
+        }
     }
 
     private static func isGenuine(

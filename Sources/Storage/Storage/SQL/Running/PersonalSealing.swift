@@ -25,6 +25,7 @@ extension Store: PersonalSealingStore {
         var (new, batch) = (position, PersonalBatch())
         for _ in 0..<Self.batchesOfCommit where batch.changes.isEmpty && new.run.endedAt == nil {
             batch = try await run(PersonalRows.next(of: new.place, after: new.mark, personal, rowAuthenticator))
+            if new.place == .user, !batch.changes.isEmpty { batch = try await run(PersonalRows.withoutTaken(batch)) }
             new = new.advanced(by: batch, at: now)
         }
         // A run has not ended before its old values have left the files.
@@ -35,7 +36,8 @@ extension Store: PersonalSealingStore {
                 script: Script(
                     "personal", rows: changes.map(\.row),
                     writes: [PersonalSealingRuns.insertTask(), PersonalSealingRuns.leaseTask(relay: .id(relay))]
-                        + changes.map { $0.statement(relay) } + new.written(over: last?.run.keyID ?? "", by: relay),
+                        + changes.flatMap { $0.statements(relay) }
+                        + new.written(over: last?.run.keyID ?? "", by: relay),
                     reads: [PersonalSealingRuns.holdsTask(relay: .id(relay))])
             ) { rows in rows.first?.isEmpty == false })
         return isHeld ? new.run : nil
