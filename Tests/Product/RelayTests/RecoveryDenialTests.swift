@@ -35,4 +35,30 @@ import World
         #expect(try fixture.rig.count("SELECT count(*) FROM recovery WHERE state <> 'cancelled'") == 0)
         #expect(try fixture.events("recovery.cancelled")[0] == 1)
     }
+
+    /// The row of the recovery names only the newest request, and that of a request after it was made.
+    @Test(arguments: StoreKind.all, [true, false])
+    func denialOfAnUnnamedRequestCancels(kind: StoreKind, isProved: Bool) async throws {
+        let fixture = try await RecoveryFixture(kind)
+        let handle = try await fixture.opened()
+        let asked =
+            if isProved { try #require(try await fixture.proved(handle).challenge) } else {
+                try await fixture.asked(handle)
+            }
+        try fixture.rig.execute("UPDATE recovery SET challenge_id = NULL")
+        try await fixture.ada.decide(asked, .deny, by: try #require(fixture.phone))
+        #expect(try fixture.phase() == "cancelled")
+        #expect(try fixture.events("recovery.cancelled") == [1, 1])
+        let audited = "SELECT count(*) FROM audit WHERE event = 'recovery.cancelled' AND device_id IS NOT NULL"
+        #expect(try fixture.rig.count(audited) == 1)
+    }
+
+    /// A denial of something else ends no recovery.
+    @Test(arguments: StoreKind.all) func denialOfALoginCancelsNothing(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind)
+        _ = try await fixture.proved(try await fixture.opened())
+        let login = try await fixture.ada.login()
+        try await fixture.ada.decide(login.challenge, .deny, by: try #require(fixture.phone))
+        #expect(try fixture.phase() == "proved")
+    }
 }

@@ -7,7 +7,7 @@ extension Approvable {
     /// The second proof of a recovery.
     static func proof(of recovery: RecoveryRow, by factors: [Factor]) -> Approvable {
         Approvable(
-            digest: SHA256.hash(Array("twoefay approval recovery proof".utf8) + recovery.id.bytes),
+            digest: recovery.secondProof,
             details: details(recovery), action: Relay.recoverAction, factors: factors)
     }
 
@@ -32,6 +32,9 @@ extension Approvable {
 extension RecoveryRow {
     /// The digest that the challenges have which ask the phones to end the wait.
     public var endOfWait: [UInt8] { SHA256.hash(Array("twoefay approval recovery".utf8) + id.bytes) }
+
+    /// The digest that the challenges have which ask for the second proof.
+    var secondProof: [UInt8] { SHA256.hash(Array("twoefay approval recovery proof".utf8) + id.bytes) }
 }
 
 /// The second proof.
@@ -203,6 +206,14 @@ extension Relay {
         _ = try await withStore("recovery") { () async throws(StoreFailure) in
             try await store.ask(asking, as: operation)
         }
+    }
+
+    /// Returns the open recovery that a challenge asks about; nil if it asks about something else. If
+    /// the rows cannot be read, the denial only ends the recovery that names the challenge.
+    func recovery(askedBy challenge: ChallengeRow, of user: UserID, at now: Timestamp) async -> RecoveryID? {
+        guard let digest = challenge.approves else { return nil }
+        let open = try? await recoveries(of: user, at: now)
+        return open?.first { $0.endOfWait == digest || $0.secondProof == digest }?.id
     }
 
     /// Opens the challenge of an outbox entry, which pushes to the phones. The challenge follows

@@ -139,6 +139,9 @@ public struct ChallengeEnd: Sendable {
     public let at: Timestamp
     /// Whether the challenge is about a change, which may be a recovery.
     public var isApproval = false
+    /// The recovery that a denied challenge asks about. A newer challenge may have taken its place
+    /// in the row of the recovery, or its id may not be there yet.
+    public var deniedRecovery: RecoveryID?
 
     public init(
         challenge: ChallengeID, life: ChallengeLife, factor: Factor? = nil, proof: Proof? = nil,

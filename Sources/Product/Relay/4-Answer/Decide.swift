@@ -237,6 +237,7 @@ extension Relay {
             receipt: content.receipt, uv: content.uv, guesses: matches ? nil : policy.guesses,
             place: place, posture: posture, event: "challenge.answered", at: now)
         closing.isApproval = row.approves != nil
+        if !approves { closing.deniedRecovery = await recovery(askedBy: row, of: phone.user, at: now) }
         closing.pin = pin
         if try await end(closing, as: operations.new()) { return life.result }
         if attempts > 0, let phone = try await self.phone(phone, judged: pin) {

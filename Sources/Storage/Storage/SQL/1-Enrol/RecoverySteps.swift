@@ -145,16 +145,18 @@ extension Recoveries {
                 approve(now: now, own: .id(own), challenge: challenge, operation: .id(operation)),
                 auditAnswered(
                     own: .id(own), now: now, event: .text("recovery.approved"), device: .id(phone.id),
-                    challenge: challenge),
+                    challenge: challenge, user: .id(phone.user)),
             ]
         case .deny, .fraud:
             // A report of fraud also ends the others, in an audit row with the other id.
             let own = operation.denialOfRecovery
             return [
-                deny(own: .id(own), challenge: challenge, operation: .id(operation)),
+                deny(
+                    own: .id(own), challenge: challenge, recovery: .id(closing.deniedRecovery), user: .id(phone.user),
+                    operation: .id(operation)),
                 auditAnswered(
                     own: .id(own), now: now, event: .word(AccountEvent.recoveryCancelled), device: .id(phone.id),
-                    challenge: challenge),
+                    challenge: challenge, user: .id(phone.user)),
             ] + cancelled(of: phone.user, at: closing.at, own: own, as: operation)
         case nil: return []
         }
@@ -179,14 +181,15 @@ extension Recoveries {
     private static let deny = Statement(
         """
         UPDATE recovery SET state = 'cancelled', stopped_by = 'phone', operation = :own
-        WHERE challenge_id = :challenge AND state IN ('opened', 'proved') AND \(Guards.challengeWritten)
+        WHERE user_id = :user AND (challenge_id = :challenge OR id = :recovery) AND state IN ('opened', 'proved')
+        AND \(Guards.challengeWritten)
         """)
 
     private static let auditAnswered = Statement(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome)
         SELECT :own, :now, :event, u.website_id, u.id, :challenge, :device, r.factor
-        FROM recovery r JOIN user u ON u.id = r.user_id WHERE r.challenge_id = :challenge AND r.operation = :own
+        FROM recovery r JOIN user u ON u.id = r.user_id WHERE r.user_id = :user AND r.operation = :own
         \(Audit.once)
         """)
 }
