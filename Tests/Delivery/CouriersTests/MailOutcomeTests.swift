@@ -59,4 +59,19 @@ import Testing
             DeliveryOutcome(.failure(SMTPFailure(.refused, at: .recipient, reply: number, "x")))
                 == .unregistered(since: nil, reason: "recipient: 550 … unknown"))
     }
+
+    @Test(
+        arguments: [
+            ("5.1.1 +43 660 123 4567 unknown", "5.1.1 … … … … unknown"),
+            ("5.1.1 0660/12 34 567: no such user", "5.1.1 … … … no such user"),
+            ("5.1.1 <(0)660 12 34 56 7>", "5.1.1 … … … … …"),
+            ("5.3.4 Message size 1234 exceeds 1000", "5.3.4 Message size 1234 exceeds 1000"),
+            ("0660 12 34 567 89", "… … … … …"), ("550 12 34 56 78 90", "… … … … … …"),
+            ("4.7.0 Try again in 300 s", "4.7.0 Try again in 300 s"),
+        ])
+    func reasonsContainNoSpacedNumbers(text: String, expected: String) {
+        let failure = SMTPFailure(.refused, at: .recipient, reply: SMTPReply(code: 550, text: text), "x")
+        #expect(
+            DeliveryOutcome(.failure(failure)) == .unregistered(since: nil, reason: "recipient: 550 \(expected)"))
+    }
 }

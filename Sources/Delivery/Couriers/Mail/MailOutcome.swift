@@ -32,11 +32,22 @@ extension DeliveryOutcome {
 
 extension SMTPFailure {
     /// The description without mail addresses and phone numbers. Servers repeat the recipient, and
-    /// logs must name no person. Seven digits are a number; codes of SMTP and sizes have fewer.
+    /// logs must name no person. Seven digits are a number, also over adjacent words; codes of SMTP
+    /// and sizes have fewer.
     var reasonWithoutAddresses: String {
-        description.split(separator: " ", omittingEmptySubsequences: false).map { word in
-            word.contains("@") || word.count(where: \.isNumber) >= 7 ? "…" : word
-        }.joined(separator: " ")
+        var words: [Substring] = []
+        var code = reply.map { "\($0.code)" }
+        // The words at the end that may be parts of one number, and their digits.
+        var (parts, digits) = (0, 0)
+        for word in description.split(separator: " ", omittingEmptySubsequences: false) {
+            let isCode = word == code ?? ""
+            if isCode { code = nil }
+            (parts, digits) = isCode || !word.isPartOfNumber ? (0, 0) : (parts + 1, digits + word.digits)
+            words.append(word.contains("@") || word.digits >= 7 ? "…" : word)
+            guard digits >= 7 else { continue }
+            words.replaceSubrange((words.count - parts)..., with: repeatElement("…", count: parts))
+        }
+        return words.joined(separator: " ")
     }
 
     /// Whether the fault is in the server or the connection to it, and not in this mail.
@@ -55,5 +66,16 @@ extension SMTPFailure {
         case .refused: stage != .recipient && stage != .content && reply.map { $0.code >= 500 } == true
         default: false
         }
+    }
+}
+
+extension Substring {
+    fileprivate var digits: Int { count(where: \.isNumber) }
+
+    /// Whether the word may be a part of a phone number that is written with spaces. An enhanced code
+    /// such as 5.1.1 is none.
+    fileprivate var isPartOfNumber: Bool {
+        guard digits > 0, !contains(where: \.isLetter) else { return false }
+        return wholeMatch(of: #/[245]\.\d{1,3}\.\d{1,3}:?/#) == nil
     }
 }
