@@ -107,6 +107,25 @@ import World
         #expect(try scene.rig.count("SELECT count(*) FROM audit WHERE event = 'webhook.fetched'") == 2)
     }
 
+    /// Secrets that do not open are the oldest for ever. They are more than one reading returns.
+    @Test(arguments: StoreKind.all) func secretsThatDoNotOpenStopNoOthers(kind: StoreKind) async throws {
+        let scene = try await Scene(kind)
+        _ = try await scene.fetch()
+        for number in 0..<60 {
+            _ = try await scene.rig.shop("shop\(number)", webhook: "https://shop\(number).example/hook")
+        }
+        let others = "website_id <> (SELECT id FROM website WHERE name = 'shop')"
+        try scene.rig.execute(
+            """
+            UPDATE webhook_endpoint SET secrets = x'0001', made_at = '2020-01-01 00:00:00.000',
+            fetched_at = '2020-01-01 00:00:00.000' WHERE \(others)
+            """)
+        scene.rig.time.advance(by: .seconds(3600))
+        try await scene.roll()
+        #expect(try scene.rig.count("SELECT count(*) FROM audit WHERE event = 'webhook.rotated'") == 1)
+        #expect(try scene.rig.count("SELECT count(*) FROM webhook_endpoint WHERE secrets = x'0001'") == 60)
+    }
+
     @Test(arguments: StoreKind.all) func websiteWithoutWebhooksHasNoSecrets(kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let shop = try await rig.shop()

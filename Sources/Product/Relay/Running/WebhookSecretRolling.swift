@@ -19,8 +19,8 @@ import World
 ///   time make one secret.
 ///
 /// Failure modes: a website stops fetching. Its last two secrets stay valid, and nothing else
-/// changes. The store fails: the next minute tries again. Secrets that do not open stay; the delivery
-/// of webhooks logs them.
+/// changes. The store fails: the next minute tries again. Secrets that do not open stay, are logged,
+/// and keep no others from being replaced.
 ///
 /// `WebhookSecretRollingTests.swift` tests it.
 public protocol WebhookSecretStore: Sendable {
@@ -33,9 +33,12 @@ public protocol WebhookSecretStore: Sendable {
         of secrets: StoredWebhookSecrets, previousUntil: Timestamp?, at now: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> Bool
     /// Returns some secrets that were fetched and are older than `madeBefore`, and that are valid
-    /// alone.
-    func agedWebhookSecrets(madeBefore: Timestamp, at now: Timestamp) async throws(StoreFailure)
-        -> [StoredWebhookSecrets]
+    /// alone, the oldest first.
+    ///
+    /// - Parameter last: the secrets after which the answer begins; nil for the oldest.
+    func agedWebhookSecrets(
+        after last: StoredWebhookSecrets?, madeBefore: Timestamp, at now: Timestamp
+    ) async throws(StoreFailure) -> [StoredWebhookSecrets]
     /// Replaces the secrets. Returns false if somebody else has changed them.
     func roll(
         _ secrets: StoredWebhookSecrets, to sealed: [UInt8], sealedBy key: String, at now: Timestamp,
@@ -113,27 +116,41 @@ extension Relay {
     public func rollWebhookSecrets() async {
         guard let period = settings.rolling.webhooks else { return }
         let now = time.now()
-        let rows = try? await withStore("webhookSecrets") { () async throws(StoreFailure) in
-            try await store.agedWebhookSecrets(madeBefore: now - period, at: now)
+        var (rolled, last) = (0, StoredWebhookSecrets?.none)
+        while rolled < Self.mostRolls {
+            let rows = try? await withStore("webhookSecrets") { [last] () async throws(StoreFailure) in
+                try await store.agedWebhookSecrets(after: last, madeBefore: now - period, at: now)
+            }
+            guard let rows, let end = rows.last else { return }
+            for row in rows where await roll(row, at: now) { rolled += 1 }
+            last = end
         }
-        for row in rows ?? [] { await roll(row, at: now) }
     }
 
-    private func roll(_ row: StoredWebhookSecrets, at now: Timestamp) async {
+    /// The number of secrets that a round replaces. A round of more would keep the relay busy.
+    private static let mostRolls = 50
+
+    /// Returns false if the secrets stay as they are.
+    private func roll(_ row: StoredWebhookSecrets, at now: Timestamp) async -> Bool {
         let sealer = sealer
-        guard let found = secrets(of: row) else { return log.error("webhook.sealed", [.website: row.name]) }
+        guard let found = secrets(of: row) else {
+            log.error("webhook.sealed", [.website: row.name])
+            return false
+        }
         let new = found.rolled(to: .make(randomness), at: now)
         let associated = WebhookSecretSeal.associated(website: row.website)
         guard let sealed = try? sealer.seal(new.text.reveal(), associated: associated, randomness: randomness) else {
-            return log.error("webhook.seal", [.website: row.name])
+            log.error("webhook.seal", [.website: row.name])
+            return false
         }
         let operation = operations.new()
         let isDone = try? await withStore("webhookSecrets") { () async throws(StoreFailure) in
             try await store.roll(row, to: sealed, sealedBy: sealer.currentID, at: now, as: operation)
         }
-        guard isDone == true else { return }
+        guard isDone == true else { return false }
         metrics.rolled(.webhooks)
         log.notice("webhook.rolled", [.website: row.name, .operation: operation.id.text])
+        return true
     }
 
     private func secrets(of row: StoredWebhookSecrets) -> WebhookSecrets? {

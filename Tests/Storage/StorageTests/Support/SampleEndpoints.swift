@@ -23,7 +23,9 @@ extension Sample {
         _ = try await store.run(WebhookSecretAge.all)
         if let secrets = try await store.webhookSecrets(of: caller) {
             _ = try await store.recordFetch(of: secrets, previousUntil: now, at: now, as: operation())
-            _ = try await store.agedWebhookSecrets(madeBefore: now, at: now)
+            for last in [nil, secrets] {
+                _ = try await store.agedWebhookSecrets(after: last, madeBefore: now, at: now)
+            }
             _ = try await store.roll(secrets, to: [3], sealedBy: "key", at: now, as: operation())
         }
         _ = try await store.run(WebhookEndpoints.disable(caller, at: now, as: operation()))

@@ -15,9 +15,9 @@ extension Store: WebhookSecretStore {
     }
 
     public func agedWebhookSecrets(
-        madeBefore: Timestamp, at now: Timestamp
+        after last: StoredWebhookSecrets?, madeBefore: Timestamp, at now: Timestamp
     ) async throws(StoreFailure) -> [StoredWebhookSecrets] {
-        try await run(WebhookSecretRows.aged(madeBefore: madeBefore, at: now))
+        try await run(WebhookSecretRows.aged(after: last, madeBefore: madeBefore, at: now))
     }
 
     public func roll(
@@ -84,8 +84,15 @@ private enum WebhookSecretRows {
         return Query(script: script) { rows in !rows[0].isEmpty }
     }
 
-    static func aged(madeBefore: Timestamp, at now: Timestamp) -> Query<[StoredWebhookSecrets]> {
-        let read = agedOfAll(madeBefore: .timestamp(madeBefore), now: .timestamp(now))
+    static func aged(
+        after last: StoredWebhookSecrets?, madeBefore: Timestamp, at now: Timestamp
+    ) -> Query<[StoredWebhookSecrets]> {
+        let (before, now) = (SQLValue.timestamp(madeBefore), SQLValue.timestamp(now))
+        let read =
+            if let last {
+                agedAfter(
+                    madeBefore: before, now: now, lastMadeAt: .timestamp(last.madeAt), lastWebsite: .id(last.website))
+            } else { agedOfAll(madeBefore: before, now: now) }
         return Query(script: Script("webhook secrets", reads: [read])) { rows throws(StoreFailure) in
             var all: [StoredWebhookSecrets] = []
             for row in rows[0] { all.append(try Self.read(row)) }
@@ -108,10 +115,18 @@ private enum WebhookSecretRows {
 
     private static let ofWebsite = Statement("\(select) AND w.id = :website")
 
-    private static let agedOfAll = Statement(
-        """
+    private static let aged = """
         \(select) AND ep.fetched_at IS NOT NULL AND ep.made_at <= :madeBefore
-        AND (ep.previous_until IS NULL OR ep.previous_until <= :now) ORDER BY ep.made_at LIMIT 50
+        AND (ep.previous_until IS NULL OR ep.previous_until <= :now)
+        """
+
+    private static let inOrder = "ORDER BY ep.made_at, ep.website_id LIMIT 50"
+
+    private static let agedOfAll = Statement("\(aged) \(inOrder)")
+
+    private static let agedAfter = Statement(
+        """
+        \(aged) AND (ep.made_at > :lastMadeAt OR ep.made_at = :lastMadeAt AND ep.website_id > :lastWebsite) \(inOrder)
         """)
 
     /// Only the first time counts, so a website that fetches each minute does not fill the audit.
