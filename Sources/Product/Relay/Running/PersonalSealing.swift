@@ -13,7 +13,9 @@ import World
 /// - One relay rewrites at a time: a row of `task_lease` names it, and every change is conditional
 ///   on that row. So relays with different settings do not undo each other's work.
 /// - A row changes only if it is genuine and still has the values that were read. So nobody who can
-///   write the store gets a seal of a value that they choose.
+///   write the store gets a seal of a value that they choose. Receipts are an exception: the MAC
+///   covers those of approvals alone. Others hold a signature of the phone, which nobody can guess,
+///   so equal seals tell nothing.
 /// - Statements compare addresses with every form of a parameter, never with another column. So the
 ///   rows of one user may have different forms.
 ///
