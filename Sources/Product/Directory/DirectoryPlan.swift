@@ -14,10 +14,12 @@ public struct DirectoryUser: Sendable, Equatable {
     public let source: String?
     /// The user's id in its source.
     public let id: String?
+    /// Whether an address cannot be read, so that nobody knows whether it is that of the directory.
+    public let hasUnreadableAddress: Bool
 
     public init(
         user: UserID, username: String, email: String?, phone: String?, displayName: String?, language: String?,
-        policy: String?, isDisabled: Bool, source: String?, id: String?
+        policy: String?, isDisabled: Bool, source: String?, id: String?, hasUnreadableAddress: Bool = false
     ) {
         self.user = user
         self.username = username
@@ -29,6 +31,7 @@ public struct DirectoryUser: Sendable, Equatable {
         self.isDisabled = isDisabled
         self.source = source
         self.id = id
+        self.hasUnreadableAddress = hasUnreadableAddress
     }
 }
 

@@ -11,6 +11,7 @@ import Domain
 /// - A user is matched by the directory's id alone. A new entry with the username of somebody who
 ///   left is another person, who must not get that person's phones.
 /// - An entry that exists but cannot be used keeps its user.
+/// - A user whose address cannot be read keeps all values.
 ///
 /// Tested in `DirectoryPlannerTests.swift`.
 public struct DirectoryPlanner {
@@ -78,7 +79,7 @@ public struct DirectoryPlanner {
                 known == nil
                 ? cannotAdopt(user)
                 : namesake.flatMap { $0.user == user.user ? nil : taken("username", record.username, by: $0) }
-            if let fault = fault ?? takenAddress(record, mails, phones, by: user) {
+            if let fault = fault ?? takenAddress(record, mails, phones, by: user) ?? unreadableAddress(update) {
                 plan.conflicts.append(DirectoryConflict(entry, fault))
             } else if update.isNeeded {
                 plan.actions.append(.update(update))
@@ -134,6 +135,14 @@ public struct DirectoryPlanner {
             return taken("phone", phone, by: other)
         }
         return nil
+    }
+
+    /// A change of the address would take the factor away, and end recoveries.
+    private func unreadableAddress(_ update: DirectoryUpdate) -> String? {
+        guard update.user.hasUnreadableAddress,
+            let change = update.changes.first(where: { ["email", "phone"].contains($0.field) })
+        else { return nil }
+        return "\(change.field): the master key file does not open an address of the user \(update.user.username)"
     }
 
     private func taken(_ field: String, _ value: String, by other: DirectoryUser) -> String {

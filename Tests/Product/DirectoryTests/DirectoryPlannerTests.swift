@@ -11,11 +11,12 @@ import Testing
 
     private static func user(
         _ number: UInt8, _ name: String, entry: String? = nil, source: String? = "staff", email: String? = nil,
-        phone: String? = nil, policy: String? = nil, isDisabled: Bool = false
+        phone: String? = nil, policy: String? = nil, isDisabled: Bool = false, isUnreadable: Bool = false
     ) -> DirectoryUser {
         DirectoryUser(
             user: id(number), username: name, email: email, phone: phone, displayName: nil, language: nil,
-            policy: policy, isDisabled: isDisabled, source: source, id: source == nil ? nil : entry ?? "\(number)")
+            policy: policy, isDisabled: isDisabled, source: source, id: source == nil ? nil : entry ?? "\(number)",
+            hasUnreadableAddress: isUnreadable)
     }
 
     private static func record(
@@ -235,5 +236,14 @@ import Testing
             policies: ["admins", "staff"])
         #expect(names(plan) == ["update ada policy"])
         #expect(plan.lostPolicies == (isLost ? 1 : 0) && plan.losses == (isLost ? 1 : 0))
+    }
+
+    /// Nobody knows whether the address has changed, so the factor and the recoveries stay.
+    @Test func unreadableAddressIsNoChange() {
+        let ada = Self.user(1, "ada", email: "sealed:1:AAAA", isUnreadable: true)
+        let planned = plan([Self.record("1", "ada", email: "ada@example.com")], owned: [ada])
+        #expect(planned.actions.isEmpty)
+        #expect(
+            planned.conflicts.map(\.message) == ["email: the master key file does not open an address of the user ada"])
     }
 }

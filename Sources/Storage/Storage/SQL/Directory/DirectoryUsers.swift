@@ -63,14 +63,15 @@ public enum DirectoryUsers {
     private static let byPhone = Statement(
         "\(columns) WHERE website_id = :website AND \(PersonalForms.equal("phone", "value"))")
 
-    /// An address that does not open must not stop the sync of all others. It is read as it is, and
-    /// differs from the one of the directory.
+    /// An address that does not open must not stop the sync of all others. It is read as it is.
     private static func user(_ row: Row) throws(StoreFailure) -> DirectoryUser {
-        DirectoryUser(
-            user: try row.id("id"), username: try row.text("username"), email: try row.optionalShownAddress("email"),
-            phone: try row.optionalShownAddress("phone"), displayName: try row.optionalText("display_name"),
+        let (email, phone) = (try row.optionalShownAddress("email"), try row.optionalShownAddress("phone"))
+        return DirectoryUser(
+            user: try row.id("id"), username: try row.text("username"), email: email, phone: phone,
+            displayName: try row.optionalText("display_name"),
             language: try row.optionalText("language"), policy: try row.optionalText("policy"),
             isDisabled: try row.text("state") == UserState.disabled.rawValue,
-            source: try row.optionalText("directory"), id: try row.optionalText("directory_id"))
+            source: try row.optionalText("directory"), id: try row.optionalText("directory_id"),
+            hasUnreadableAddress: [email, phone].contains { $0?.hasPrefix(PersonalSealer.marker) == true })
     }
 }
