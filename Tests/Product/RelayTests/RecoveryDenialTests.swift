@@ -7,7 +7,7 @@ import World
 
 @testable import Relay
 
-/// Denials of requests about recoveries.
+/// Requests to the phones about recoveries, and their denials.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct RecoveryDenialTests {
     /// A report of fraud about one recovery ends all. The audit has the end of each once.
     @Test(arguments: StoreKind.all, [true, false])
@@ -60,5 +60,28 @@ import World
         let login = try await fixture.ada.login()
         try await fixture.ada.decide(login.challenge, .deny, by: try #require(fixture.phone))
         #expect(try fixture.phase() == "proved")
+    }
+
+    /// An operator sees the login of the owner, and not a request that no phone shows.
+    @Test(arguments: StoreKind.all) func reminderIsNotTheChallengeOfTheUser(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind)
+        let (rig, shop, handle) = (fixture.rig, fixture.shop, try await fixture.opened())
+        _ = try await fixture.proved(handle)
+        rig.time.advance(by: .seconds(3600))
+        let login = try await fixture.ada.login().challenge
+        let remind = {
+            _ = try await rig.on { relay in
+                try await relay.askPhones(handle: handle, by: shop, as: relay.operations.new())
+            }
+            await rig.settled()
+        }
+        let named = "SELECT lower(hex(challenge_id)) AS value FROM user WHERE username = 'ada'"
+        try await remind()
+        #expect(try rig.count("SELECT count(*) FROM challenge WHERE known = -1 AND decided_at IS NULL") == 1)
+        #expect(ChallengeID(try rig.text(named)) == login)
+        // Without an open login it is the newest one.
+        rig.time.advance(by: .seconds(3600))
+        try await remind()
+        #expect(ChallengeID(try rig.text(named)) != login)
     }
 }

@@ -55,7 +55,7 @@ private let auditForgotten = Statement(
 private let auditOthersEnded = Statement(
     """
     \(Audit.endedChallenges) c.user_id = :user AND c.operation = :operation
-    AND \(OpenChallenges.besideNewest)
+    AND \(OpenChallenges.besideNamed)
     \(Audit.once)
     """)
 

@@ -40,7 +40,7 @@ extension AskScript {
             markUserWithinLimit(
                 challenge: .id(challenge.id), operation: .id(operation), user: .id(challenge.user),
                 website: .id(challenge.website), known: .origin(limits.origin), since: .timestamp(limits.since),
-                logins: .integer(Int64(limits.logins))),
+                logins: .integer(Int64(limits.logins)), now: .timestamp(challenge.askedAt)),
         ]
     }
 }
@@ -51,7 +51,7 @@ private let lockUser = Statement("UPDATE user SET operation = operation WHERE id
 
 private let markUserWithinLimit = Statement(
     """
-    UPDATE user SET challenge_id = :challenge, operation = :operation
+    UPDATE user SET challenge_id = \(OpenChallenges.named), operation = :operation
     WHERE id = :user AND website_id = :website AND EXISTS
     (SELECT 1 FROM website w WHERE w.id = user.website_id AND w.state = 'active')
     AND (SELECT count(*) FROM challenge c WHERE c.user_id = user.id AND c.known = :known AND c.asked_at > :since)
