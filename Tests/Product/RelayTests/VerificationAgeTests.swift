@@ -57,5 +57,15 @@ import Testing
         let challenge = try await shop.ada.login().challenge
         #expect(try await shop.demands(on: bound) == nil)
         #expect(try await answer(shop, bound, challenge, uv: .none, age: 90_000) == .success(.success))
+        #expect(try await shop.ada.reported(challenge).verified == nil)
+    }
+
+    @Test func websiteWithTheDemandSeesTheAge() async throws {
+        let shop = try await AttestedShop(.memory, ["max-uv-age": "60"])
+        let bound = try await shop.bound(nil)
+        let challenge = try await shop.ada.login().challenge
+        #expect(try await answer(shop, bound, challenge, uv: .passcode, age: 59) == .success(.success))
+        let seen = try await shop.ada.reported(challenge).verified
+        #expect(seen?.uv == .passcode && seen?.age == 59)
     }
 }

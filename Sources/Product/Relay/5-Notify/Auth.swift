@@ -108,8 +108,15 @@ extension ChallengeResult {
             assurance: life.result == .success ? row.factor.map { Self.assurance(row, $0) } : nil,
             proof: row.proof, device: row.device, receipt: row.receipt, steps: row.steps, context: row.context,
             expiresAt: row.life.expiresAt, place: row.place,
-            verified: life.result == .success ? row.receipt.flatMap { VerifiedUser(receipt: $0) } : nil,
+            verified: life.result == .success && Self.demandsVerification(row)
+                ? row.receipt.flatMap { VerifiedUser(receipt: $0) } : nil,
             attested: row.attested)
+    }
+
+    /// Whether the website demanded a recent verification. Otherwise the phone would decide what the
+    /// website sees.
+    private static func demandsVerification(_ row: ChallengeRow) -> Bool {
+        (try? Policy().changed(by: row.policy))?.maxUVAge != nil
     }
 
     private static func assurance(_ row: ChallengeRow, _ factor: Factor) -> Assurance {
