@@ -214,6 +214,25 @@ import World
 
     // MARK: Two lost factors
 
+    /// A recovery of the phones does not make the guesses of their codes forgotten.
+    @Test(arguments: StoreKind.all) func guessesStayCountedWhenPhonesAreReplaced(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(kind)
+        let (rig, shop) = (fixture.rig, fixture.shop)
+        let former = try #require(fixture.phone)
+        let handle = try await fixture.opened(.push)
+        _ = try await fixture.proved(handle)
+        rig.time.advance(by: Self.day)
+        let code = try await rig.on { relay in
+            try await relay.recoverPhone(handle: handle, by: shop, as: relay.operations.new())
+        }.code
+        // The secret of the app is one that only the former phone has.
+        try rig.execute("UPDATE factor SET device_id = x'\(former.id)', failures = 3 WHERE kind = 'totp'")
+        try rig.execute("UPDATE user SET code_failures = 4, code_failures_kept = 0")
+        _ = try await fixture.ada.bound(try TestPhone(pushToken: "new"), code)
+        #expect(try rig.count("SELECT count(*) FROM factor WHERE kind = 'totp'") == 0)
+        #expect(try rig.count("SELECT count(*) FROM user WHERE code_failures = 4 AND code_failures_kept = 3") == 1)
+    }
+
     /// The app and the phone were on one device. Both recoveries were proved by recovery codes.
     @Test(arguments: StoreKind.all) func newPhoneSparesTheRecoveryOfTheApp(kind: StoreKind) async throws {
         let fixture = try await RecoveryFixture(kind)

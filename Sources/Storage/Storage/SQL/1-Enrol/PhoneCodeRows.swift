@@ -79,15 +79,20 @@ enum PhoneCodeRows {
         ]
     }
 
+    private static let keepFailures = Statement(keepingFailures(ofOne))
+
     /// Wrong codes stay counted although their factor is deleted.
-    private static let keepFailures = Statement(
+    private static func keepingFailures(_ phones: String) -> String {
         """
         UPDATE user SET code_failures_kept = /*M! least( */ /*S! min( */ code_failures, code_failures_kept +
-        (SELECT coalesce(sum(f.failures), 0) FROM factor f WHERE f.user_id = user.id AND f.device_id = :device))
+        (SELECT coalesce(sum(f.failures), 0) FROM factor f WHERE f.user_id = user.id AND \(phones)))
         WHERE id = :user AND code_failures > 0 AND \(Guards.audited)
-        """)
+        """
+    }
 
-    private static let giveUpSteps = Statement(
+    private static let giveUpSteps = Statement(givingUpSteps(ofOne))
+
+    private static func givingUpSteps(_ phones: String) -> String {
         """
         UPDATE step /*M! JOIN challenge c ON c.id = step.challenge_id */
         SET /*M! step.state */ /*S! state */ = 'undeliverable', at = :now,
@@ -95,24 +100,34 @@ enum PhoneCodeRows {
         WHERE step.factor = 'totp' AND step.state IN ('queued', 'sent') AND
         /*S! challenge_id IN (SELECT c.id FROM challenge c WHERE */
         c.user_id = :user AND c.decided_at IS NULL /*S! ) */
-        AND EXISTS (SELECT 1 FROM factor f WHERE f.user_id = :user AND f.device_id = :device) AND \(Guards.audited)
-        """)
+        AND EXISTS (SELECT 1 FROM factor f WHERE f.user_id = :user AND \(phones)) AND \(Guards.audited)
+        """
+    }
 
     private static let dropFactor = Statement(
         "DELETE FROM factor WHERE user_id = :user AND device_id = :device AND \(Guards.audited)")
 
-    /// Deletes the secrets of the user's other phones, which one phone replaces.
+    /// Deletes the secrets of the user's other phones, which one phone replaces. The caller makes the
+    /// next steps due.
     static func droppedOfOthers(
-        than device: DeviceID, of user: UserID, as operation: Operation
-    ) -> BoundStatement {
-        dropOfOthers(user: .id(user), device: .id(device), operation: .id(operation))
+        than device: DeviceID, of user: UserID, at now: Timestamp, as operation: Operation
+    ) -> [BoundStatement] {
+        let (person, phone, change) = (SQLValue.id(user), SQLValue.id(device), SQLValue.id(operation))
+        return [
+            keepFailuresOfOthers(user: person, device: phone, operation: change),
+            giveUpStepsOfOthers(now: .timestamp(now), user: person, device: phone, operation: change),
+            dropOfOthers(user: person, device: phone, operation: change),
+        ]
     }
 
+    private static let keepFailuresOfOthers = Statement(keepingFailures(ofOthers))
+    private static let giveUpStepsOfOthers = Statement(givingUpSteps(ofOthers))
     private static let dropOfOthers = Statement(
-        """
-        DELETE FROM factor WHERE user_id = :user AND device_id IS NOT NULL AND device_id <> :device
-        AND \(Guards.audited)
-        """)
+        "DELETE FROM factor WHERE user_id = :user AND device_id IS NOT NULL AND device_id <> :device AND \(Guards.audited)"
+    )
+
+    private static let ofOne = "f.device_id = :device"
+    private static let ofOthers = "f.device_id IS NOT NULL AND f.device_id <> :device"
 }
 
 /// Marks the row of an active user with this active phone. The request must be later than the one

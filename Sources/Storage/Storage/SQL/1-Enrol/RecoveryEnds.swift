@@ -278,11 +278,11 @@ extension Recoveries {
             auditUnbound(now: time, user: person, device: phone, operation: change),
             unbindOthers(user: person, device: phone, operation: change),
             CertificateRows.revokeOfOthers(now: time, user: person, device: phone, operation: change),
-            PhoneCodeRows.droppedOfOthers(than: device, of: user, as: operation),
             TaggedCertificates.droppedOfOthers(than: device, of: user, as: operation),
             dropPushesToOthers(user: person, device: phone, operation: change),
             DeviceReports.droppedOfOthers(than: device, of: user, as: operation),
-        ] + Phones.approvalsEnded(of: user, but: device, isSparing: true, at: now, as: operation)
+        ] + PhoneCodeRows.droppedOfOthers(than: device, of: user, at: now, as: operation)
+            + Phones.approvalsEnded(of: user, but: device, isSparing: true, at: now, as: operation)
             + reported(own, of: user, at: now, as: operation)
     }
 
