@@ -1,3 +1,4 @@
+import Bytes
 import Crypto
 import Domain
 import JSON
@@ -201,5 +202,22 @@ import Testing
         let asked = try await shop.ask()
         try shop.rig.forge("UPDATE device SET pin_failures = 3")
         #expect(try await shop.approve(asked, pin: shop.pin) == .failure(.pin(.locked)))
+    }
+
+    /// A key that signs something else would make each of those signatures a PIN.
+    @Test(arguments: StoreKind.all, [true, false]) func keyWithAnotherUseIsNoPIN(kind: StoreKind, isPUK: Bool)
+        async throws
+    {
+        let shop = try await PINShop(kind)
+        let used = isPUK ? shop.puk : shop.pin
+        let thumbprint = Hex.encode(used.publicKey.spkiThumbprint)
+        try shop.rig.execute(
+            """
+            INSERT INTO used_key (thumbprint, purpose, device_id)
+            SELECT x'\(thumbprint)', 'raw:doc', id FROM device LIMIT 1
+            """)
+        guard case .failure(.invalid) = try await shop.send(try shop.statement("set", 1, pin: shop.pin, puk: shop.puk))
+        else { throw RigFailure("the key was taken") }
+        #expect(try shop.rig.count("SELECT count(*) FROM device WHERE pin_key IS NOT NULL") == 0)
     }
 }

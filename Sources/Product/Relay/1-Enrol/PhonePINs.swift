@@ -19,6 +19,8 @@ public protocol PINStore: Sendable {
     func store(_ change: PINChange, as operation: Operation) async throws(StoreFailure) -> Bool
     /// Whether this operation has stored a PIN of the phone.
     func hasChangedPIN(of phone: PhoneCredential, by operation: Operation) async throws(StoreFailure) -> Bool
+    /// Whether one of these keys has another purpose, or had one.
+    func isUsed(anyOf thumbprints: [[UInt8]]) async throws(StoreFailure) -> Bool
 }
 
 /// A wrong PIN or PUK.
@@ -168,6 +170,7 @@ extension Relay {
             let present = try await pin(of: phone)
             if statement.version == present.version, try await isRepeated(operation, by: phone) { return present }
             try await judge(statement, present, pinSignature, pukSignature, by: phone)
+            try await requireOwnKeys(of: statement)
             let change = PINChange(
                 of: phone, statement.change, key: statement.key.x963, pukKey: statement.pukKey?.x963,
                 present: present, at: time.now())
@@ -182,6 +185,24 @@ extension Relay {
             return try await pin(of: phone)
         }
         throw .limited(retryAfter: .zero)
+    }
+
+    /// Refuses keys with another purpose: all that such a key has signed could count as a PIN. Keys of
+    /// PINs are not recorded, because a thumbprint would let somebody test PINs for ever. So a later
+    /// key of another purpose is not compared with them.
+    private func requireOwnKeys(of statement: PINStatement) async throws(Refusal) {
+        let keys = [statement.key] + (statement.pukKey.map { [$0] } ?? [])
+        let isUsed = try await withStore("pin") { () async throws(StoreFailure) in
+            try await store.isUsed(anyOf: keys.map(\.spkiThumbprint))
+        }
+        guard isUsed else { return }
+        throw .invalid([
+            FieldFault(
+                "pin", .format,
+                LocalizedText(
+                    "must have keys that have no other use",
+                    de: "muss Schlüssel haben, die keinen anderen Zweck haben"))
+        ])
     }
 
     private func isRepeated(_ operation: Operation, by phone: PhoneCredential) async throws(Refusal) -> Bool {

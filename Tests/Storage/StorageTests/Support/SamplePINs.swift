@@ -21,6 +21,7 @@ extension Sample {
         _ = try await store.partingPhone(phone.id)
         _ = try await store.pinAndPolicy(of: phone)
         _ = try await store.hasChangedPIN(of: phone, by: operation())
+        _ = try await store.isUsed(anyOf: [key(1), key(2)])
         try await runUnlockCodes(of: phone, on: store, operation)
         var closing = ChallengeEnd(
             challenge: id(15),

@@ -76,6 +76,15 @@ extension Store: PINStore {
 }
 
 extension Store {
+    public func isUsed(anyOf thumbprints: [[UInt8]]) async throws(StoreFailure) -> Bool {
+        let script = Script("pin", reads: thumbprints.map { purposeOfKey(thumbprint: .blob($0)) })
+        return try await run(Query(script: script) { rows in rows.contains { !$0.isEmpty } })
+    }
+}
+
+private let purposeOfKey = Statement("SELECT 1 FROM used_key WHERE thumbprint = :thumbprint LIMIT 1")
+
+extension Store {
     public func pinAndPolicy(
         of phone: PhoneCredential
     ) async throws(StoreFailure) -> (pin: PhonePIN, policy: String?)? {
