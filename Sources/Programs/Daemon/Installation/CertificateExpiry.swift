@@ -90,6 +90,10 @@ extension Settings {
         if let file = webhooks.certificate { all.append(("webhooks.certificate", file)) }
         if let file = webhooks.authority { all.append(("webhooks.ca", file)) }
         if let file = mail.authority { all.append(("mail.ca", file)) }
+        if est.url != nil {
+            if let file = est.authority { all.append(("est.ca", file)) }
+            if let file = est.certificate { all.append(("est.certificate", file)) }
+        }
         for gateway in texts.gateways.all {
             if let file = gateway.authority { all.append(("sms.gateways.\(gateway.name).ca", file)) }
         }

@@ -7,15 +7,18 @@ import Log
 import World
 
 extension LoadedFilesReader {
-    /// Reads the files of the EST server. Returns nil if none is set, or a file is wrong.
+    /// Reads the files of the EST server. Returns nil if none is set, or a file is wrong. An expired
+    /// one is not wrong: phones then get no certificates, but they log in.
     mutating func est() -> ESTIssuer.Options? {
         let est = settings.est
         guard let address = est.url, let authority = est.authority else { return nil }
         let trusted = bytes(authority)
-        _ = certificate(authority, trusted)
+        _ = certificate(authority, trusted, mayHaveExpired: true)
         let password = est.passwordFile.flatMap { line(of: $0) }
         var shown: WebClientOptions.ClientCertificate?
-        if let file = est.certificate, let keyFile = est.key, let (chain, key) = clientCertificate(file, keyFile) {
+        if let file = est.certificate, let keyFile = est.key,
+            let (chain, key) = clientCertificate(file, keyFile, mayHaveExpired: true)
+        {
             shown = WebClientOptions.ClientCertificate(chain: chain, key: key)
         }
         guard let trusted, (est.passwordFile == nil) == (password == nil), (est.certificate == nil) == (shown == nil)

@@ -177,7 +177,10 @@ struct LoadedFilesReader {
 
     /// Returns the first certificate of a file. Reports a problem for each that is not valid now: an
     /// authority or an intermediate that has expired refuses a part of the callers.
-    mutating func certificate(_ file: FileName, _ pem: [UInt8]?) -> Certificate? {
+    ///
+    /// - Parameter mayHaveExpired: whether the relay does its work without this file. The end of the
+    ///   certificate is then only logged, see `CertificateExpiry`.
+    mutating func certificate(_ file: FileName, _ pem: [UInt8]?, mayHaveExpired: Bool = false) -> Certificate? {
         guard let pem else { return nil }
         let path = settings.path(of: file)
         do throws(CryptoFailure) {
@@ -185,7 +188,7 @@ struct LoadedFilesReader {
             if all.isEmpty { problems.append("\(path): holds no certificate") }
             for (index, certificate) in all.enumerated() {
                 let name = index == 0 ? "" : "certificate \(index + 1) "
-                if now > certificate.notAfter {
+                if now > certificate.notAfter, !mayHaveExpired {
                     problems.append("\(path): \(name)expired at \(certificate.notAfter.rfc3339)")
                 } else if now < certificate.notBefore {
                     problems.append("\(path): \(name)is not valid before \(certificate.notBefore.rfc3339)")

@@ -34,9 +34,11 @@ extension LoadedFilesReader {
 
     /// Returns a client certificate and its key, in PEM. Reports a problem if TLS cannot use them
     /// together, because that would be noticed only when a connection is made.
-    mutating func clientCertificate(_ file: FileName, _ keyFile: FileName) -> ([UInt8], Secret)? {
+    mutating func clientCertificate(
+        _ file: FileName, _ keyFile: FileName, mayHaveExpired: Bool = false
+    ) -> ([UInt8], Secret)? {
         let chain = bytes(file)
-        let isCertificate = certificate(file, chain) != nil
+        let isCertificate = certificate(file, chain, mayHaveExpired: mayHaveExpired) != nil
         let key = secret(keyFile)
         guard let chain, isCertificate, let key else { return nil }
         do throws(TLSFailure) {
