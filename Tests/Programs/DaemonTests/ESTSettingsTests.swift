@@ -35,6 +35,7 @@ import Testing
         ([url, "ca: a"], "est needs username and password_file, or certificate and key"),
         ([url, "ca: a", "username: b"], "est.username and est.password_file must be set together"),
         ([url, "ca: a", "certificate: b"], "est.certificate and est.key must be set together"),
+        ([url, "ca: a", "username: \"b:c\"", "password_file: d"], "est.username must not have a colon"),
         (["ca: a", "username: b"], "est.ca, username have no effect without est.url"),
         (["url: http://est.example.com/est"], "est.url must be an https: URL"),
         (["url: https://est.example.com/est/"], "est.url must be an https: URL"),

@@ -68,6 +68,8 @@ extension SettingsReader {
         if (est.username == nil) != (est.passwordFile == nil) {
             return "est.username and est.password_file must be set together"
         }
+        // The server would read a shorter name and a longer password (RFC 7617).
+        if est.username?.contains(":") == true { return "est.username must not have a colon" }
         if (est.certificate == nil) != (est.key == nil) { return "est.certificate and est.key must be set together" }
         if est.username == nil, est.certificate == nil {
             return "est needs username and password_file, or certificate and key: the server must know the relay"
