@@ -37,7 +37,7 @@ extension Tool {
         try store.addReport(to: &device)
         let certificates = try store.read(DeviceCertificates.all(of: device.view.id))
         let tagged = try store.read(TaggedCertificates.all(of: device.user)).filter { $0.device == device.view.id }
-        let none = "It has no certificate of this installation's authority that has not expired."
+        let none = "It has no certificate that has not expired."
         let table = Table(DeviceCertificates.Certificate.headings, certificates.map(\.row))
         var json = device.json(at: store.now).object ?? [:]
         json.set("certificates", .array(certificates.map(\.json)))

@@ -27,8 +27,7 @@ public enum CertificateFault: String, Error, CaseIterable, Sendable {
     case serial
 }
 
-/// The authority of phones, if it is outside of the installation: a command or an EST server issues
-/// the certificates.
+/// The authority of phones, if it is outside of the installation, such as behind an EST server.
 ///
 /// Purpose: the key of the authority is nowhere in the installation. The relay passes on the request
 /// that the phone has signed, so the authority sees that the phone has the key.
