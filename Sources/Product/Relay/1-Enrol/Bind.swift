@@ -161,8 +161,9 @@ extension Relay {
                 // Checked only after the activation code, because this refusal reveals something
                 // about our network.
                 try requireUsable(device.pushToken, of: device.platform)
-                // Otherwise the phone would be bound, and get no answer that names it.
-                try await requireRoom(of: device.id, user: device.user)
+                // Otherwise the phone would be bound, and get no answer that names it. With an outside
+                // authority it is bound without a certificate, whatever the reason.
+                if !phones.isOutside { try await requireRoom(of: device.id, user: device.user) }
                 let mustWait = progress.isProved && code.approval == nil && progress.phone?.state != .active
                 try await use(
                     candidate, code, approval: mustWait ? approving(candidate, 0).challenge : nil)

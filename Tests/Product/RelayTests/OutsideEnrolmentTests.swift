@@ -1,0 +1,72 @@
+import Crypto
+import Domain
+import TestSupport
+import Testing
+import World
+
+@testable import Relay
+
+/// Phones of a relay whose authority is outside of the installation.
+@Suite(.timeLimit(.minutes(5)), .mayBlock) struct OutsideEnrolmentTests {
+    /// The phone is bound while the authority is away or lies, and gets its certificate later.
+    @Test(arguments: StoreKind.all) func enrolmentIsNotLost(kind: StoreKind) async throws {
+        let outside = try await OutsideEnrolment(kind)
+        let (rig, issuer, phone) = (outside.rig, outside.issuer, outside.phone)
+        // The phone does not know its id yet, so the authority is not asked.
+        let first = try await outside.bind(try SigningRequest(commonName: "phone", key: phone.key))
+        #expect(first.certificate == nil && issuer.orders.isEmpty)
+        let named = try outside.named(first.device)
+        let again = try await outside.bind(named)
+        #expect(again.certificate == nil && again.revocationCode == first.revocationCode && issuer.orders.count == 1)
+        // The phone is bound, and asks by itself.
+        let credential = try await outside.credential(first.device)
+        await #expect(throws: Refusal.unavailable) { try await outside.change(named, by: credential) }
+        issuer.answer { _ in throw CertificateFailure.later("not yet", .seconds(120)) }
+        await #expect(throws: Refusal.pending(retryAfter: .seconds(120))) {
+            try await outside.change(named, by: credential)
+        }
+        let lie = try outside.authority.issueClient(
+            uri: "twoefay:device:ff", key: phone.key.publicKey, days: 5, at: rig.time.now())
+        issuer.answer { _ in lie }
+        await #expect(throws: Refusal.broken) { try await outside.change(named, by: credential) }
+        #expect(try await outside.change(nil, by: credential) == nil)
+        #expect(try rig.count("SELECT count(*) FROM certificate") == 0)
+        outside.issueAll()
+        let pem = try #require(try await outside.change(named, by: credential))
+        #expect(try Certificate(pem: Array(pem.utf8)).uris == ["twoefay:device:\(first.device.text)"])
+        #expect(try rig.count("SELECT count(*) FROM certificate") == 1)
+        #expect(issuer.orders.map(\.isRenewal).allSatisfy { !$0 })
+        _ = try await outside.change(named, by: credential)
+        #expect(issuer.orders.last?.isRenewal == true)
+        await #expect(throws: Refusal.notFound) {
+            try await rig.on { [relay = outside.relay] _ in try await relay.revocationList() }
+        }
+    }
+
+    /// The certificates of a stolen phone do not keep the user from binding another one.
+    @Test func bindingNeedsNoRoomForACertificate() async throws {
+        let outside = try await OutsideEnrolment()
+        outside.issueAll()
+        let (rig, now) = (outside.rig, outside.rig.time.now())
+        let code = try await outside.person.furtherCode()
+        try rig.execute("UPDATE activation SET approval = 'website'")
+        let stolen = try await outside.bind(nil).device
+        for number in 0..<NewCertificate.mostOfUser {
+            try rig.execute(
+                """
+                INSERT INTO certificate (serial, device_id, created_at, expires_at, is_on_hold)
+                VALUES ('\(number)', x'\(stolen.text)', '\(now.sql)', '\((now + .seconds(86_400)).sql)', 0)
+                """)
+        }
+        let former = try await outside.credential(stolen)
+        try await rig.on { [relay = outside.relay] _ in try await relay.unbind(by: former) }
+        let phone = try TestPhone(pushToken: "push")
+        let bound = try await outside.bind(nil, with: phone, code: code)
+        let credential = try await outside.credential(bound.device, of: phone)
+        let named = try outside.named(bound.device, of: phone)
+        await #expect(throws: Refusal.limited(retryAfter: .seconds(86_400))) {
+            try await outside.change(named, by: credential)
+        }
+        #expect(outside.issuer.orders.isEmpty)
+    }
+}
