@@ -105,6 +105,8 @@ public final class Relay: Sendable {
     let secretBudget = ReportBudget()
     /// The budget of each phone for tagged certificates.
     let certificateBudget = ReportBudget()
+    /// The pauses of phones between requests to an authority outside of the installation.
+    let outsidePauses = OutsidePauses()
     /// The budget of each phone for changes of its PIN.
     let pinBudget = ReportBudget()
     let peers = PeerRelays()

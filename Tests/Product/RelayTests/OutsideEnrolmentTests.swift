@@ -20,11 +20,14 @@ import World
         #expect(again.certificate == nil && again.revocationCode == first.revocationCode && issuer.orders.count == 1)
         // The phone is bound, and asks by itself.
         let credential = try await outside.credential(first.device)
+        rig.time.advance(by: OutsidePauses.unavailable)
         await #expect(throws: Refusal.unavailable) { try await outside.change(named, by: credential) }
+        rig.time.advance(by: OutsidePauses.unavailable)
         issuer.answer { _ in throw CertificateFailure.later("not yet", .seconds(120)) }
         await #expect(throws: Refusal.pending(retryAfter: .seconds(120))) {
             try await outside.change(named, by: credential)
         }
+        rig.time.advance(by: .seconds(120))
         let lie = try outside.authority.issueClient(
             uri: "twoefay:device:ff", key: phone.key.publicKey, days: 5, at: rig.time.now())
         issuer.answer { _ in lie }
@@ -32,6 +35,7 @@ import World
         #expect(try await outside.change(nil, by: credential) == nil)
         #expect(try rig.count("SELECT count(*) FROM certificate") == 0)
         outside.issueAll()
+        rig.time.advance(by: OutsidePauses.failed)
         let pem = try #require(try await outside.change(named, by: credential))
         #expect(try Certificate(pem: Array(pem.utf8)).uris == ["twoefay:device:\(first.device.text)"])
         #expect(try rig.count("SELECT count(*) FROM certificate") == 1)
@@ -68,5 +72,48 @@ import World
             try await outside.change(named, by: credential)
         }
         #expect(outside.issuer.orders.isEmpty)
+    }
+
+    /// Otherwise a phone could get certificates without end from an authority that the relay
+    /// refuses, and use up the server's places for all phones.
+    @Test(arguments: [
+        (CertificateFailure.unavailable("away"), Refusal.unavailable, OutsidePauses.unavailable),
+        (.later("not yet", .seconds(120)), .pending(retryAfter: .seconds(120)), .seconds(120)),
+        (.failed("refused"), .broken, OutsidePauses.failed),
+    ])
+    func authorityIsNotAskedAgainBeforeAPause(
+        failure: CertificateFailure, refusal: Refusal, pause: Duration
+    ) async throws {
+        let outside = try await OutsideEnrolment()
+        let device = try await outside.bind(nil).device
+        let (named, credential) = (try outside.named(device), try await outside.credential(device))
+        outside.issuer.answer { _ in throw failure }
+        await #expect(throws: refusal) { try await outside.change(named, by: credential) }
+        // A repetition of the binding asks no more often.
+        #expect(try await outside.bind(named).certificate == nil)
+        outside.rig.time.advance(by: pause - .seconds(1))
+        for _ in 0..<3 {
+            await #expect(throws: Refusal.pending(retryAfter: .seconds(1))) {
+                try await outside.change(named, by: credential)
+            }
+        }
+        #expect(outside.issuer.orders.count == 1)
+        outside.rig.time.advance(by: .seconds(1))
+        outside.issueAll()
+        #expect(try await outside.change(named, by: credential) != nil)
+        #expect(outside.issuer.orders.count == 2)
+    }
+
+    @Test func phoneHasOneRequestUnderWay() throws {
+        let (pauses, time, key) = (OutsidePauses(), TestTime(), try P256PrivateKey.generate().publicKey)
+        func order() throws -> CertificateOrder {
+            CertificateOrder(of: try #require(DeviceID(SystemRandomness().bytes(16))), key: key)
+        }
+        let (first, other) = (try order(), try order())
+        #expect(pauses.begin(first, at: time.instant()) == nil)
+        #expect(pauses.begin(first, at: time.instant()) == OutsidePauses.underWay)
+        #expect(pauses.begin(other, at: time.instant()) == nil)
+        pauses.end(first, nil, at: time.instant())
+        #expect(pauses.begin(first, at: time.instant()) == nil)
     }
 }

@@ -80,14 +80,20 @@ extension Relay {
         }
     }
 
-    /// Asks the authority. A fault of the authority changes nothing, so the phone asks again.
+    /// Asks the authority. A fault of the authority changes nothing, so the phone asks again, after a
+    /// pause if the authority is outside of the installation.
     func issue(_ order: CertificateOrder) async throws(Refusal) -> String {
         let device = order.device.text
+        if phones.isOutside, let wait = outsidePauses.begin(order, at: time.instant()) {
+            throw .pending(retryAfter: wait)
+        }
         do throws(CertificateFailure) {
             let pem = try await phones.certificate(order, at: time.now())
+            if phones.isOutside { outsidePauses.end(order, nil, at: time.instant()) }
             metrics.certificate(.issued)
             return pem
         } catch {
+            if phones.isOutside { outsidePauses.end(order, error, at: time.instant()) }
             switch error {
             case .unavailable(let reason):
                 metrics.certificate(.later)
