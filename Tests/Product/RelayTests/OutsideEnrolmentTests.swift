@@ -116,4 +116,20 @@ import World
         pauses.end(first, nil, at: time.instant())
         #expect(pauses.begin(first, at: time.instant()) == nil)
     }
+
+    /// A push token or a name that comes with the request for a certificate takes effect at once.
+    @Test(arguments: [CertificateFailure.unavailable("away"), .later("not yet", .seconds(120)), .failed("refused")])
+    func changeIsKeptWhileTheAuthorityIsAway(failure: CertificateFailure) async throws {
+        let outside = try await OutsideEnrolment()
+        let device = try await outside.bind(nil).device
+        let (named, credential) = (try outside.named(device), try await outside.credential(device))
+        outside.issuer.answer { _ in throw failure }
+        #expect(try await outside.change(name: "Blue", named, by: credential) == nil)
+        #expect(try outside.rig.count("SELECT count(*) FROM device WHERE name = 'Blue'") == 1)
+        #expect(outside.issuer.orders.count == 1)
+        outside.issueAll()
+        outside.rig.time.advance(by: OutsidePauses.failed)
+        #expect(try await outside.change(name: "Green", named, by: credential) != nil)
+        #expect(try outside.rig.count("SELECT count(*) FROM device WHERE name = 'Green'") == 1)
+    }
 }

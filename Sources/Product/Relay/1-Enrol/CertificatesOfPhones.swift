@@ -62,10 +62,12 @@ extension Relay {
         return pem
     }
 
-    /// Does the same at the binding of a phone. It must not be lost when an authority outside of the
-    /// installation is away or refuses: the phone is bound, answers with DPoP, and asks again.
+    /// Does the same at the binding of a phone, or beside another change. That must not be lost when
+    /// an authority outside of the installation is away or refuses: the phone answers with DPoP, and
+    /// asks again.
     func certificateIfPossible(
-        for key: P256PublicKey, _ request: SigningRequest?, of device: DeviceID, user: UserID, most: Int
+        for key: P256PublicKey, _ request: SigningRequest?, of device: DeviceID, user: UserID,
+        most: Int = NewCertificate.most
     ) async throws(Refusal) -> String? {
         guard phones.isOutside else {
             return try await certificate(for: key, request, of: device, user: user, most: most)

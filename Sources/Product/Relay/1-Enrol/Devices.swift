@@ -138,7 +138,8 @@ extension Relay {
     /// - Parameters:
     ///   - pushToken: a `twoefay-token+jwt`.
     ///   - certificateRequest: the phone's certificate request for the renewal, in PEM.
-    /// - Returns: a new certificate if one was requested.
+    /// - Returns: a new certificate if one was requested. If the authority is outside of the
+    ///   installation and issues none now, a token or name beside it is changed all the same.
     public func change(
         pushToken: String?, name: String?, renews: Bool, certificateRequest: String? = nil, by phone: PhoneCredential
     ) async throws(Refusal) -> String? {
@@ -165,6 +166,12 @@ extension Relay {
             }
             try requireUsable(token, of: phone.platform)
             change.pushToken = token
+        }
+        guard !renews || !phones.isOutside || change.name == nil && change.pushToken == nil else {
+            guard try await apply(change, phone.website.name, as: operations.by(phone)) else {
+                throw .unauthenticated
+            }
+            return try await certificateIfPossible(for: key, request, of: phone.id, user: phone.user)
         }
         let certificate = renews ? try await certificate(for: key, request, of: phone.id, user: phone.user) : nil
         // A renewal is recorded too, and only an active phone gets the certificate.

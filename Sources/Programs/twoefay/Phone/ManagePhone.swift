@@ -78,9 +78,9 @@ extension Tool {
             }
         }
         let saved = try keyring.update(entry, changed)
-        let until = changed.certificate?.notAfter.rfc3339 ?? ""
+        let end = changed.certificate.map { "Its certificate expires at \($0.notAfter.rfc3339)." }
         return Report(
-            "The phone is changed. Its certificate expires at \(until).", json: .object(saved.json))
+            "The phone is changed. \(end ?? "It has no certificate yet.")", json: .object(saved.json))
     }
 
     static let unbindPhone = Subcommand(
