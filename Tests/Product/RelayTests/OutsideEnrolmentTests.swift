@@ -132,4 +132,39 @@ import World
         #expect(try await outside.change(name: "Green", named, by: credential) != nil)
         #expect(try outside.rig.count("SELECT count(*) FROM device WHERE name = 'Green'") == 1)
     }
+
+    /// A certificate that an outside authority has issued is valid, also if the relay discards it.
+    @Test(arguments: StoreKind.all) func authorityIsNotAskedForWhatIsDiscarded(kind: StoreKind) async throws {
+        let outside = try await OutsideEnrolment(kind)
+        let (rig, issuer) = (outside.rig, outside.issuer)
+        outside.issueAll()
+        let device = try await outside.bind(nil).device
+        let (credential, key) = (try await outside.credential(device), try P256PrivateKey.generate())
+        let first = rig.time.now()
+        #expect(try await outside.refusal("sign", key: key, at: first, by: credential) == nil)
+        rig.time.advance(by: .seconds(7))
+        let used = try await outside.refusal("seal", key: key, at: rig.time.now(), by: credential)
+        let replayed = try await outside.refusal("sign", key: try .generate(), at: first, by: credential)
+        for (refusal, code) in [(used, FieldFault.Code.taken), (replayed, .mismatch)] {
+            guard case .conflict(let faults) = refusal else {
+                Issue.record("\(code): \(String(describing: refusal))")
+                continue
+            }
+            #expect(faults.map(\.code) == [code])
+        }
+        let now = rig.time.now()
+        for number in 1..<NewTaggedCertificate.most {
+            try rig.execute(
+                """
+                INSERT INTO certificate (serial, device_id, tag, created_at, expires_at, is_on_hold)
+                VALUES ('0\(number)', x'\(device.text)', 'sign', '\(now.sql)', '\((now + .seconds(86_400)).sql)', 0)
+                """)
+        }
+        #expect(
+            try await outside.refusal("sign", key: key, at: now, by: credential)
+                == .limited(retryAfter: NewCertificate.pause))
+        #expect(issuer.orders.count == 1)
+        #expect(try await outside.refusal("seal", key: try .generate(), at: now, by: credential) == nil)
+        #expect(issuer.orders.count == 2)
+    }
 }

@@ -5,6 +5,9 @@ import World
 
 /// The store port for the further certificates of phones (verb Enrol).
 public protocol TaggedCertificateStore: Sendable {
+    /// Returns what `record` would return now. The certificate need not be issued yet: its serial
+    /// number, its text and its end do not count.
+    func check(_ certificate: NewTaggedCertificate) async throws(StoreFailure) -> TaggedCertificateOutcome
     /// Records a certificate, in the place of the earlier one of its phone and tag.
     func record(_ certificate: NewTaggedCertificate, as operation: Operation)
         async throws(StoreFailure) -> TaggedCertificateOutcome
@@ -142,7 +145,10 @@ extension Relay {
         // The phone did not get the answer, and repeats the request.
         if let stored = try await stored(tag, key: signed.key, asked: asked, of: phone, website) { return stored }
         let order = CertificateOrder(of: phone.id, tag: tag, key: signed.key, request: signed)
-        guard order.isNamed || !phones.isOutside else { throw Self.unnamed(order) }
+        if phones.isOutside {
+            guard order.isNamed else { throw Self.unnamed(order) }
+            try await requirePermission(order, asked: asked, by: phone, at: now)
+        }
         let pem = try await issue(order)
         guard let issued = try? Certificate(pem: Array(pem.utf8)) else {
             log.error("device.certificate", [.device: phone.id.text, .error: "the authority made no certificate"])
@@ -191,22 +197,43 @@ extension Relay {
         return signer.certificate
     }
 
+    /// Throws what the record of the certificate would throw. A certificate that an outside authority
+    /// has issued is valid, also if the relay discards it, so that is found out before.
+    private func requirePermission(
+        _ order: CertificateOrder, asked: Timestamp, by phone: PhoneCredential, at now: Timestamp
+    ) async throws(Refusal) {
+        guard let tag = order.tag else { return }
+        let planned = TaggedCertificate(
+            device: phone.id, tag: tag.name, isRaw: tag.isRaw, serial: "", pem: "", askedAt: asked, createdAt: now,
+            expiresAt: now)
+        let new = NewTaggedCertificate(planned, of: phone, key: order.key)
+        let outcome = try await withStore("tag") { () async throws(StoreFailure) in try await store.check(new) }
+        guard try isPermitted(outcome, new) else { throw Self.replayed }
+    }
+
     /// Records the certificate before its phone gets it, so that the revocation list can name it.
     /// Returns false if the request is not later than the one before.
     private func record(_ new: NewTaggedCertificate, _ website: Website) async throws(Refusal) -> Bool {
         let outcome = try await withStore("tag") { () async throws(StoreFailure) in
             try await store.record(new, as: operations.new())
         }
+        guard try isPermitted(outcome, new) else { return false }
+        log.info(
+            "device.certified",
+            [
+                .website: website.name, .user: new.phone.user.text, .device: new.phone.id.text,
+                .outcome: new.certificate.tag,
+            ])
+        scheduleWebhooks()
+        return true
+    }
+
+    /// Returns false if the request is not later than the one before, and throws for other refusals.
+    private func isPermitted(
+        _ outcome: TaggedCertificateOutcome, _ new: NewTaggedCertificate
+    ) throws(Refusal) -> Bool {
         switch outcome {
-        case .done:
-            log.info(
-                "device.certified",
-                [
-                    .website: website.name, .user: new.phone.user.text, .device: new.phone.id.text,
-                    .outcome: new.certificate.tag,
-                ])
-            scheduleWebhooks()
-            return true
+        case .done: return true
         case .replayed: return false
         case .gone: throw .unauthenticated
         case .barred(let state): throw Self.barred(state)

@@ -1,5 +1,7 @@
+import Bytes
 import Crypto
 import Domain
+import JSON
 import Log
 import Synchronization
 import TestSupport
@@ -63,7 +65,8 @@ struct OutsideEnrolment {
         self.rig = rig
         self.issuer = issuer
         authority = outside
-        person = try await Person.registered("ada", at: try await rig.website("shop"), rig)
+        let shop = try await rig.website("shop", policies: ["certificate-tags": "sign, seal"])
+        person = try await Person.registered("ada", at: shop, rig)
         phone = try TestPhone(pushToken: "push")
     }
 
@@ -116,6 +119,30 @@ struct OutsideEnrolment {
         let pem = try request.map { String(decoding: try $0.pem(), as: UTF8.self) }
         return try await rig.on { [relay] _ in
             try await relay.change(pushToken: nil, name: name, renews: true, certificateRequest: pem, by: credential)
+        }
+    }
+
+    /// Asks for a certificate with a tag, at a time by the phone's clock. Returns the refusal; nil if
+    /// there is none.
+    func refusal(
+        _ tag: String, key: P256PrivateKey, at asked: Timestamp, by credential: PhoneCredential
+    ) async throws -> Refusal? {
+        let name = CertificateName(uri: "twoefay:signer:\(credential.id.text):\(tag)")
+        let request = String(decoding: try SigningRequest(name, key: key).pem(), as: UTF8.self)
+        let claims: JSONObject = [
+            "v": 1, "aud": .string("\(RelayRig.origin)#shop"), "tag": .string(tag),
+            "csr": .string(Base64URL.encode(SHA256.hash(Array(request.utf8)))), "iat": .integer(asked.seconds),
+        ]
+        let proof = try JWS.sign(
+            header: ["typ": "twoefay-certificate+jwt", "kid": .string(credential.id.text)],
+            payload: JSONWriter.write(.object(claims)), key: phone.key)
+        return try await rig.on { [relay] _ in
+            do throws(Refusal) {
+                _ = try await relay.certify(tag: tag, request: request, proof: proof, by: credential)
+                return nil
+            } catch {
+                return error
+            }
         }
     }
 }

@@ -44,6 +44,7 @@ extension Sample {
             device: id(17), tag: "sign", isRaw: false, serial: "4f", pem: "PEM", askedAt: now, createdAt: now,
             expiresAt: later)
         let new = NewTaggedCertificate(certificate, of: phone, key: try P256PrivateKey.generate().publicKey)
+        _ = try await store.check(new)
         _ = try await store.record(new, as: operation())
         _ = try await store.taggedCertificates(of: id(17))
         _ = try await store.signer(id(17), tag: "sign", of: website, at: now)

@@ -42,31 +42,32 @@ extension Store: TaggedCertificateStore {
                 + AccountEventRows.steps(
                     .deviceCertified, user: phone.user, device: phone.id, after: TaggedCertificates.event,
                     at: certificate.createdAt, as: operation),
-            reads: [
-                activePhone(device: device, key: .blob(phone.key), now: now),
-                livingOfTag(device: device, tag: tag, user: user, now: now),
-                askedOfTag(device: device, tag: tag, asked: .timestamp(certificate.askedAt)),
-            ])
+            reads: TaggedCertificates.reads(new))
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 guard !rows.happened else { return .done }
-                guard let row = rows[1].first else { return .gone }
-                let state: UserState = try row.word("state")
-                guard state == .active else { return .barred(state) }
-                if !rows[3].isEmpty { return .replayed }
-                guard let living = rows[2].first else { return .usedKey }
-                if try living.integer("of_user") >= NewCertificate.mostOfUser,
-                    let end = try living.optionalTimestamp("first_end")
-                {
-                    return .full(until: end)
-                }
-                if try living.integer("living") >= NewTaggedCertificate.most,
-                    let newest = try living.optionalTimestamp("newest"),
-                    newest + NewCertificate.pause > certificate.createdAt
-                {
-                    return .full(until: newest + NewCertificate.pause)
-                }
-                return .usedKey
+                return try TaggedCertificates.refusal(of: new, rows.dropFirst())
+            })
+    }
+
+    public func check(_ new: NewTaggedCertificate) async throws(StoreFailure) -> TaggedCertificateOutcome {
+        let (certificate, phone) = (new.certificate, new.phone)
+        let guarded = mayBeRecorded(
+            user: .id(phone.user), device: .id(phone.id), key: .blob(phone.key),
+            thumbprint: .blob(new.key.spkiThumbprint),
+            purpose: .text(UsedKeys.purpose(of: certificate.tag, isRaw: certificate.isRaw)),
+            tag: .text(certificate.tag), asked: .timestamp(certificate.askedAt),
+            now: .timestamp(certificate.createdAt), most: .integer(Int64(NewTaggedCertificate.most)),
+            lately: .timestamp(certificate.createdAt - NewCertificate.pause),
+            mostOfUser: .integer(Int64(NewCertificate.mostOfUser)))
+        let script = Script(
+            "tag",
+            rows: [.user(phone.user).signed, .device(phone.id), .tagged(phone.id, certificate.tag).signed],
+            reads: [guarded] + TaggedCertificates.reads(new))
+        return try await run(
+            Query(script: script) { rows throws(StoreFailure) in
+                guard rows[0].isEmpty else { return .done }
+                return try TaggedCertificates.refusal(of: new, rows.dropFirst())
             })
     }
 
@@ -114,6 +115,41 @@ public enum TaggedCertificates {
             createdAt: try row.timestamp("tagged_created_at"), expiresAt: try row.timestamp("tagged_expires_at"))
     }
 
+    /// The reads that tell why a certificate may not be recorded.
+    fileprivate static func reads(_ new: NewTaggedCertificate) -> [BoundStatement] {
+        let (device, tag) = (SQLValue.id(new.phone.id), SQLValue.text(new.certificate.tag))
+        let now = SQLValue.timestamp(new.certificate.createdAt)
+        return [
+            activePhone(device: device, key: .blob(new.phone.key), now: now),
+            livingOfTag(device: device, tag: tag, user: .id(new.phone.user), now: now),
+            askedOfTag(device: device, tag: tag, asked: .timestamp(new.certificate.askedAt)),
+        ]
+    }
+
+    /// Returns why a certificate may not be recorded, from the rows of `reads`.
+    fileprivate static func refusal(
+        of new: NewTaggedCertificate, _ rows: ArraySlice<Rows>
+    ) throws(StoreFailure) -> TaggedCertificateOutcome {
+        let (phone, living, asked) = (rows.startIndex, rows.startIndex + 1, rows.startIndex + 2)
+        guard let row = rows[phone].first else { return .gone }
+        let state: UserState = try row.word("state")
+        guard state == .active else { return .barred(state) }
+        if !rows[asked].isEmpty { return .replayed }
+        guard let living = rows[living].first else { return .usedKey }
+        if try living.integer("of_user") >= NewCertificate.mostOfUser,
+            let end = try living.optionalTimestamp("first_end")
+        {
+            return .full(until: end)
+        }
+        if try living.integer("living") >= NewTaggedCertificate.most,
+            let newest = try living.optionalTimestamp("newest"),
+            newest + NewCertificate.pause > new.certificate.createdAt
+        {
+            return .full(until: newest + NewCertificate.pause)
+        }
+        return .usedKey
+    }
+
     /// Reads the tagged certificates of all phones of a user, for the verbs and the operator's tool.
     public static func all(of user: UserID) -> Query<[TaggedCertificate]> {
         let script = Script("certificates", rows: [.tagged(of: user)], reads: [taggedOfUser(user: .id(user))])
@@ -145,12 +181,12 @@ public enum TaggedCertificates {
         "DELETE FROM tagged_certificate WHERE user_id = :user AND device_id <> :device AND \(Guards.audited)")
 }
 
-/// Marks the row of the user of an active phone, if the user may log in. The key must never have had another purpose:
-/// neither an enrolment nor another tag, nor the same tag with another mark, nor the sealing of
-/// secrets. The request must be later than the one before, so that nobody brings a replaced key back.
-private let markUser = Statement(
-    """
-    UPDATE user SET operation = :operation WHERE id = :user AND \(Guards.userMayLogIn) AND EXISTS
+/// The condition on the user `:user`, for a certificate of an active phone whose user may log in. The
+/// key must never have had another purpose: neither an enrolment nor another tag, nor the same tag
+/// with another mark, nor the sealing of secrets. The request must be later than the one before, so
+/// that nobody brings a replaced key back.
+private let isPermitted = """
+    id = :user AND \(Guards.userMayLogIn) AND EXISTS
     (SELECT 1 FROM device d WHERE d.id = :device AND d.user_id = user.id AND d.thumbprint = :key
     AND d.state = 'active')
     AND NOT EXISTS (SELECT 1 FROM device o WHERE o.thumbprint = :thumbprint) AND \(UsedKeys.isFreeForTag)
@@ -161,7 +197,12 @@ private let markUser = Statement(
     OR NOT EXISTS (SELECT 1 FROM certificate c
     WHERE c.device_id = :device AND c.tag = :tag AND c.created_at > :lately))
     AND \(CertificateRows.userHasRoom)
-    """)
+    """
+
+/// Marks the row of the user.
+private let markUser = Statement("UPDATE user SET operation = :operation WHERE \(isPermitted)")
+
+private let mayBeRecorded = Statement("SELECT 1 FROM user WHERE \(isPermitted)")
 
 private let auditTagged = Statement(
     """
