@@ -56,14 +56,15 @@ public final class ESTIssuer: CertificateIssuer {
     public var issuesTagged: Bool { options.documents != nil }
 
     /// Renews by simplereenroll. A server that did not issue the former certificate refuses that, for
-    /// example after a change of the authority, so the request is then an enrolment.
+    /// example after a change of the authority, and so does one that wants to see the former
+    /// certificate in TLS (RFC 7030, 3.3.2). The request is then an enrolment.
     public func issue(
         _ order: CertificateOrder, _ request: SigningRequest
     ) async throws(CertificateFailure) -> Certificate {
         guard let base = order.tag == nil ? options.url : options.documents else { throw .absent }
         if order.isRenewal {
             let answer = try await send(request, to: "simplereenroll", below: base)
-            if ![400, 403, 404, 405].contains(answer.status) {
+            if ![400, 401, 403, 404, 405].contains(answer.status) {
                 return try ESTAnswer.certificate(in: answer, for: order.key)
             }
         }
