@@ -25,7 +25,7 @@ public final class ESTIssuer: CertificateIssuer {
         public var authorities: [UInt8]
         public var account: (username: String, password: Secret)?
         public var certificate: WebClientOptions.ClientCertificate?
-        /// The time for one request. A phone waits for it.
+        /// The time for one certificate, also if a renewal becomes an enrolment. A phone waits for it.
         public var timeout = Duration.seconds(4)
 
         public init(url: TransferURL, authorities: [UInt8]) {
@@ -36,9 +36,11 @@ public final class ESTIssuer: CertificateIssuer {
 
     private let options: Options
     private let clients: WebClients
+    private let time: any TimeSource
 
-    public init(_ options: Options) {
+    public init(_ options: Options, time: any TimeSource = SystemTime()) {
         self.options = options
+        self.time = time
         var client = WebClientOptions()
         // The operator sets the URL, so addresses are not restricted.
         client.addresses = .none
@@ -62,27 +64,30 @@ public final class ESTIssuer: CertificateIssuer {
         _ order: CertificateOrder, _ request: SigningRequest
     ) async throws(CertificateFailure) -> Certificate {
         guard let base = order.tag == nil ? options.url : options.documents else { throw .absent }
+        let end = time.instant() + options.timeout
         if order.isRenewal {
-            let answer = try await send(request, to: "simplereenroll", below: base)
+            let answer = try await send(request, to: "simplereenroll", below: base, until: end)
             if ![400, 401, 403, 404, 405].contains(answer.status) {
                 return try ESTAnswer.certificate(in: answer, for: order.key)
             }
         }
         return try ESTAnswer.certificate(
-            in: try await send(request, to: "simpleenroll", below: base), for: order.key)
+            in: try await send(request, to: "simpleenroll", below: base, until: end), for: order.key)
     }
 
     private func send(
-        _ request: SigningRequest, to operation: String, below base: TransferURL
+        _ request: SigningRequest, to operation: String, below base: TransferURL, until end: Instant
     ) async throws(CertificateFailure) -> Response {
         guard let url = base.appending(operation) else { throw .failed("est.url is not usable") }
+        let left = end - time.instant()
+        guard left > .zero else { throw .unavailable("the EST server refused a renewal too late to enrol") }
         let fields = fields([
             .init("content-type", "application/pkcs10"), .init("content-transfer-encoding", "base64"),
             .init("accept", "application/pkcs7-mime"),
         ])
         return try await exchange(
             Transfer(
-                method: "POST", url: url, fields: fields, body: Self.lines(request.der), deadline: options.timeout,
+                method: "POST", url: url, fields: fields, body: Self.lines(request.der), deadline: left,
                 answerBytes: 2 * CertificateBag.maxBytes))
     }
 

@@ -61,11 +61,12 @@ import World
     /// Asks the server for a certificate.
     private func ask(
         _ server: Server, _ order: CertificateOrder? = nil,
+        time: any TimeSource = SystemTime(),
         options change: @escaping @Sendable (inout ESTIssuer.Options) -> Void = { _ in }
     ) async throws -> Result<Certificate, CertificateFailure> {
         let order = try order ?? self.order()
         let request = try #require(order.request)
-        return try await with(server, change) { issuer in
+        return try await with(server, time: time, change) { issuer in
             do throws(CertificateFailure) {
                 return .success(try await issuer.issue(order, request))
             } catch {
@@ -75,7 +76,8 @@ import World
     }
 
     private func with<Value: Sendable>(
-        _ handler: Server, _ change: @escaping @Sendable (inout ESTIssuer.Options) -> Void,
+        _ handler: Server, time clock: any TimeSource = SystemTime(),
+        _ change: @escaping @Sendable (inout ESTIssuer.Options) -> Void,
         _ body: @escaping @Sendable (ESTIssuer) async -> Value
     ) async throws -> Value {
         let group = try LoopGroup.start(count: 1, time: time)
@@ -95,7 +97,7 @@ import World
                 options.documents = TransferURL(base + "/documents")
                 options.timeout = .seconds(60)
                 change(&options)
-                let issuer = ESTIssuer(options)
+                let issuer = ESTIssuer(options, time: clock)
                 defer { issuer.close() }
                 return .success(await body(issuer))
             } catch {
@@ -167,6 +169,21 @@ import World
         _ = try await ask(strange, try order(renews: true)).get()
         #expect(
             strange.paths == ["/.well-known/est/phones/simplereenroll", "/.well-known/est/phones/simpleenroll"])
+    }
+
+    /// The phone's own request has a deadline, after which a certificate would be issued for nobody.
+    @Test func renewalAndEnrolmentShareOneDeadline() async throws {
+        let clock = TestTime()
+        let server = Server { _ in
+            clock.advance(by: .seconds(60))
+            return .now(Response(status: 404))
+        }
+        let result = try await ask(server, try order(renews: true), time: clock)
+        guard case .failure(.unavailable) = result else {
+            Issue.record("\(result)")
+            return
+        }
+        #expect(server.paths == ["/.well-known/est/phones/simplereenroll"])
     }
 
     @Test(
