@@ -1,8 +1,8 @@
 import Bytes
 import Crypto
-import Domain
 import TestSupport
 import Testing
+import World
 
 @testable import Daemon
 
@@ -65,5 +65,26 @@ import Testing
         try write(Array("nothing".utf8), "est-ca.pem")
         var reading = reader()
         #expect(reading.est() == nil && reading.problems.count == 2, "\(reading.problems)")
+    }
+
+    /// Phones send no intermediate certificates, so only a root can issue what the relay accepts.
+    @Test func authorityThatCannotIssueIsRefused() throws {
+        try write(until: .seconds(600))
+        try TextFile.write(MasterKey.generate(SystemRandomness()).file, to: place(settings.masterKey.written))
+        func problems(_ phones: Certificate) throws -> [String] {
+            var reading = reader()
+            let keys = reading.keys(phones)
+            #expect((keys == nil) == !reading.problems.isEmpty)
+            return reading.problems
+        }
+        let (root, key) = (certificates.phones, try P256PrivateKey.generate().publicKey)
+        #expect(try problems(root.certificate) == [])
+        let request = CertificateRequest(
+            key: key, commonName: "subordinate", notBefore: certificates.now,
+            notAfter: certificates.now + .seconds(600), isAuthority: true)
+        let subordinate = try problems(try root.issue(request))
+        #expect(subordinate.count == 1 && subordinate[0].contains("outside-ca.pem: is not self-signed"))
+        let leaf = try problems(try certificates.client().certificate)
+        #expect(leaf.count == 1 && leaf[0].contains("outside-ca.pem: is not the certificate of an authority"))
     }
 }

@@ -46,8 +46,17 @@ extension LoadedFilesReader {
     }
 
     private mutating func outside(_ phones: Certificate?) -> PhoneIssuer? {
-        guard let options = est(), let phones else { return nil }
-        return .est(options, root: phones)
+        let options = est()
+        guard let phones else { return nil }
+        // Otherwise the relay would refuse every certificate that the server has issued.
+        if !phones.isSelfIssued || !phones.isAuthority {
+            let fault = phones.isAuthority ? "is not self-signed" : "is not the certificate of an authority"
+            problems.append(
+                "\(settings.path(of: settings.tls.phones)): \(fault); with est.url it must be the root that issues the "
+                    + "phones' certificates")
+            return nil
+        }
+        return options.map { .est($0, root: phones) }
     }
 
     /// Returns the phones' authority with its key, from a token or a file.
