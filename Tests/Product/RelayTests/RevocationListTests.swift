@@ -202,6 +202,25 @@ import World
         #expect(try rig.count(unused) == before)
     }
 
+    /// Otherwise two reads might leave out others, and the list would be signed anew each time.
+    @Test(arguments: StoreKind.all) func allReadsLeaveOutTheSame(kind: StoreKind) async throws {
+        let fixture = try await Fixture.set(kind)
+        let (rig, now) = (fixture.rig, fixture.rig.time.now())
+        try rig.execute("DELETE FROM certificate")
+        for serial in ["0a", "0c", "0b", "0f", "0e"] {
+            try rig.execute(
+                """
+                INSERT INTO certificate (serial, device_id, created_at, expires_at, is_on_hold) VALUES
+                ('\(serial)', x'\(fixture.kept.id.text)', '\(now.sql)', '\((now + .seconds(60)).sql)', 0)
+                """)
+        }
+        try rig.execute("UPDATE website SET state = 'disabled'")
+        let found = try await rig.on { [store = rig.store] _ in
+            try await store.revokedCertificates(at: now, limit: 2)
+        }
+        #expect(found.certificates.map(\.serial) == ["0e", "0f"])
+    }
+
     @Test func recordedCertificateIsRecordedOnce() async throws {
         let fixture = try await Fixture.set(.file)
         let (rig, phone) = (fixture.rig, fixture.lost.credential)
@@ -370,7 +389,7 @@ import World
     }
 
     /// The rest of the list is what protects a website, so it is made in any case.
-    @Test func tooManyCertificatesLeaveOutTheOldest() async throws {
+    @Test(arguments: [false, true]) func tooManyCertificatesLeaveOutTheOldest(hasMalformed: Bool) async throws {
         let (now, end) = (rig.time.now(), rig.time.now() + .seconds(86_400 * 50))
         // A list with the most entries, and one more.
         try rig.execute(
@@ -385,6 +404,8 @@ import World
         #expect(longest.count < 4 << 20)
         rig.time.advance(by: RevocationList.life)
         try revoke("0a")
+        // A row that is no entry uses a place.
+        if hasMalformed { try revoke("zz") }
         let entries = try ReadRevocationList(try await list().der).entries
         #expect(entries.count == RevocationList.mostEntries && entries["0a"] == false)
         #expect(rig.sink.lines.contains { $0.contains("event=crl.shortened") && $0.contains("level=error") })

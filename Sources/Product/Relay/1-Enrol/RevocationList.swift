@@ -136,7 +136,8 @@ extension Relay {
         var revoked = read
         revoked.certificates = read.certificates.suffix(most)
         if let last, last.revoked == revoked, time.instant() - last.at < RevocationList.renewal { return last }
-        if read.certificates.count > most {
+        // The rows that are no entries use places of the limit.
+        if read.certificates.count + read.malformed.count > most {
             log.error(
                 "crl.shortened",
                 [.error: "more than \(most) certificates are revoked and have not expired: the oldest are left out"])

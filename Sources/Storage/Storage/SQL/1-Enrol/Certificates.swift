@@ -103,7 +103,8 @@ private let auditCertificate = Statement(
 /// The revoked certificates, and those on hold because their user or website is stopped. A recorded
 /// revocation comes first, so that no website that is disabled displaces it.
 ///
-/// The time of a stop is that of the last operation on the row. The joins are ordered, because users
+/// The time of a stop is that of the last operation on the row. The subquery of the disabled websites
+/// has an order, so that all reads at all relays leave out the same certificates. The joins are ordered, because users
 /// are rarely stopped: the index on their state finds few, whatever the number of certificates.
 private let findRevoked = Statement(
     """
@@ -124,7 +125,7 @@ private let findRevoked = Statement(
     FROM website w \(inOrder) user u ON u.website_id = w.id \(inOrder) device d ON d.user_id = u.id
     \(inOrder) certificate c ON c.device_id = d.id
     WHERE w.state = 'disabled' AND \(Guards.mayLogIn) AND c.revoked_at IS NULL AND c.expires_at > :now
-    LIMIT :limit) AS stopped
+    ORDER BY stopped_at DESC, c.serial DESC LIMIT :limit) AS stopped
     ) AS entry ORDER BY priority DESC, revoked_at DESC, serial DESC LIMIT :limit
     """)
 
