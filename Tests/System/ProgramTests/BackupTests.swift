@@ -97,6 +97,21 @@ import Testing
         }
     }
 
+    /// The relay does without a host that is down, and so does the copy.
+    @Test func nextHostIsTried() async throws {
+        let fixture = try await Fixture(.mariadb)
+        guard case .mariadb(let server) = fixture.relay.storage else {
+            Issue.record("\(fixture.relay.storage)")
+            return
+        }
+        let working = try await blocking { try MariaDBServer.shared().url(server.database) }
+        // Nothing listens on port 1.
+        let hosts = working.replacing("@127.0.0.1", with: "@127.0.0.1:1,127.0.0.1")
+        let file = fixture.relay.directory("copy")
+        let made = try await fixture.json("backup", file, "--storage", hosts)
+        #expect(made["tables"]?.object?["website"] == 1)
+    }
+
     @Test(arguments: kinds) func existingFileIsNotReplaced(kind: StoreKind) async throws {
         let fixture = try await Fixture(kind)
         let file = fixture.relay.directory("copy")

@@ -18,17 +18,34 @@ struct MariaDBDump {
 
     init(_ server: StorageURL.Server) { self.server = server }
 
-    /// Writes the SQL to an existing file, and verifies it.
+    /// Writes the SQL to an existing file, and verifies it. Takes the first host that can be reached, as
+    /// the relay does.
     func copy(to path: String) throws(Failure) -> StoreCopy {
-        let settings = try optionFile()
+        let hosts: [StorageURL.Server.Host?] = server.socket == nil ? server.hosts : [nil]
+        var complaints: [String] = []
+        for host in hosts {
+            guard let complaint = try dump(host, to: path) else {
+                let counts = try DumpedTables.counts(in: path)
+                return StoreCopy(format: .sql, bytes: BackupFile.size(path), counts: counts)
+            }
+            complaints.append((host.map { "\($0): " } ?? "") + complaint)
+            guard complaint.contains("when trying to connect") else { break }
+        }
+        throw Self.failure(complaints.joined(separator: "; "))
+    }
+
+    /// Runs the program. Returns what it complains about; nil if it succeeds.
+    private func dump(_ host: StorageURL.Server.Host?, to path: String) throws(Failure) -> String? {
+        let settings = try optionFile(host)
+        let output = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC)
+        guard output >= 0 else { throw Self.failure("\(path): \(String(cString: strerror(errno)))") }
+        defer { close(output) }
         var (input, errors): ([Int32], [Int32]) = ([0, 0], [0, 0])
         guard pipe2(&input, O_CLOEXEC) == 0 else { throw Self.failure(String(cString: strerror(errno))) }
         guard pipe2(&errors, O_CLOEXEC) == 0 else {
             for fd in input { close(fd) }
             throw Self.failure(String(cString: strerror(errno)))
         }
-        let output = open(path, O_WRONLY | O_CLOEXEC)
-        defer { close(output) }
         let started = Result { () throws(SystemFailure) in
             try Spawning(
                 program: Self.program, arguments: arguments, input: input[0], output: .descriptor(output),
@@ -49,9 +66,8 @@ struct MariaDBDump {
         let complaint = Self.text(of: errors[0], reportingSizeOf: path)
         var status: Int32 = 0
         while waitpid(pid, &status, 0) < 0, errno == EINTR {}
-        guard status == 0 else { throw Self.failure(complaint.isEmpty ? "it ended with status \(status)" : complaint) }
-        let counts = try DumpedTables.counts(in: path)
-        return StoreCopy(format: .sql, bytes: BackupFile.size(path), counts: counts)
+        guard status != 0 else { return nil }
+        return complaint.isEmpty ? "it ended with status \(status)" : complaint
     }
 
     private static func failure(_ reason: String) -> Failure {
@@ -68,10 +84,10 @@ struct MariaDBDump {
             var waiting = pollfd(fd: errors, events: Int16(POLLIN), revents: 0)
             let ready = poll(&waiting, 1, 2000)
             if ready == 0, isTerminal { Program.printProgress("\(BackupFile.size(path) >> 20) MiB written") }
-            guard ready > 0 else { continue }
-            let count = read(errors, &chunk, chunk.count)
+            let count = ready > 0 ? read(errors, &chunk, chunk.count) : Int(ready)
             if count > 0 { bytes += chunk[..<count] }
-            if count == 0 { break }
+            // The status of the program tells whether the copy is complete.
+            if ready != 0, count == 0 || count < 0 && errno != EINTR { break }
         }
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
         return lines.joined(separator: "; ")
@@ -88,11 +104,11 @@ struct MariaDBDump {
     }
 
     /// The options in the form of an option file.
-    private func optionFile() throws(Failure) -> Secret {
+    private func optionFile(_ host: StorageURL.Server.Host?) throws(Failure) -> Secret {
         var lines = ["[client]", "user=\(Self.quoted(server.user))"]
         if let socket = server.socket {
             lines += ["protocol=socket", "socket=\(Self.quoted(socket))"]
-        } else if let host = server.hosts.first {
+        } else if let host {
             lines += ["protocol=tcp", "host=\(Self.quoted(host.name))", "port=\(host.port)"]
         }
         if let authority = server.authority {
