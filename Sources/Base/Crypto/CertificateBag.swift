@@ -17,7 +17,7 @@ public enum CertificateBag {
         guard der.count <= maxBytes else { throw CryptoFailure("the certificates are too long") }
         let found: [[UInt8]]
         do throws(DERError) {
-            found = try read(der)
+            found = try read(try BER.definite(der))
         } catch {
             throw CryptoFailure("the certificates are not a certs-only message: \(error)")
         }

@@ -44,11 +44,11 @@ public struct DERTag: Sendable, Hashable {
 /// that DER allows for each value. Nested values are readers, which the caller opens by its schema,
 /// so the depth is that of the schema. Tests: `DERReaderTests`.
 public struct DERReader: Sendable {
-    private var rest: ArraySlice<UInt8>
+    private(set) var rest: ArraySlice<UInt8>
 
     public init(_ bytes: [UInt8]) { rest = bytes[...] }
 
-    private init(_ content: ArraySlice<UInt8>) { rest = content }
+    init(_ content: ArraySlice<UInt8>) { rest = content }
 
     public var isAtEnd: Bool { rest.isEmpty }
 

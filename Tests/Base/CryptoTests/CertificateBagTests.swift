@@ -51,4 +51,25 @@ struct CertificateBagTests {
         let empty = "MCcGCSqGSIb3DQEHAqAaMBgCAQExADALBgkqhkiG9w0BBwGgAKEAMQA="
         #expect(throws: CryptoFailure.self) { try CertificateBag.certificates(try #require(Base64.decode(empty))) }
     }
+
+    /// CMS is BER. Bouncy Castle's servers write the outer values with indefinite lengths.
+    @Test func indefiniteLengthsAreRead() throws {
+        let certificate = try #require(try CertificateBag.certificates(try message()).first)
+        let oid: [UInt8] = [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07]
+        func open(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] { [tag, 0x80] + content + [0, 0] }
+        func bag(_ certificates: [UInt8]) -> [UInt8] {
+            let signed = [0x02, 1, 1, 0x31, 0] + open(0x30, oid + [1]) + open(0xa0, certificates) + [0x31, 0]
+            return open(0x30, oid + [2] + open(0xa0, open(0x30, signed)))
+        }
+        let whole = bag(certificate.der)
+        #expect(try CertificateBag.certificates(whole).map(\.der) == [certificate.der])
+        for count in 0..<whole.count {
+            #expect(throws: CryptoFailure.self) { try CertificateBag.certificates(Array(whole.prefix(count))) }
+        }
+        let deep = (0..<1000).reduce(certificate.der) { inner, _ in open(0x30, inner) }
+        let primitive: [UInt8] = [0x04, 0x80, 0, 0]
+        for wrong in [whole + [0], bag(deep), bag(primitive), bag(certificate.der + primitive)] {
+            #expect(throws: CryptoFailure.self) { try CertificateBag.certificates(wrong) }
+        }
+    }
 }
