@@ -87,7 +87,7 @@ import World
         }
     }
 
-    /// Nothing reaches the authority but requests that name the phone.
+    /// The authority gets only requests whose subject is the phone.
     @Test func requestWithAnotherNameIsNotPassedOn() async throws {
         let fixture = try Fixture()
         let issuer = ChosenIssuer(tagged: false) { try fixture.certificate($0) }
