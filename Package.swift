@@ -173,9 +173,8 @@ let storage = layer(
     module(
         "Storage",
         [
-            "Bytes", "CMariaDB", "CSQLite", "Crypto", "Directory", "Domain", "EventLoop", "GSM", "JSON", "Log", "Relay",
-            "Webhooks",
-            "World",
+            "Bytes", "CMariaDB", "CSQLite", "Crypto", "Directory", "Domain", "EventLoop", "GSM", "JSON", "Log",
+            "Metrics", "Relay", "Webhooks", "World",
         ]),
 
     tests("Geo", ["Domain", "Geo", "TestSupport", "World"]),

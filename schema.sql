@@ -366,6 +366,7 @@ CREATE TABLE IF NOT EXISTS challenge (
     approves binary(32),                    -- of an approval: the digest of the change that it approves
     used_by binary(16),                     -- of an approval: the operation that used it
     language varchar(256),                  -- of messages: a BCP 47 tag, or a whole Accept-Language
+    trace varchar(55),                      -- the traceparent of the website's request, for the webhook about the end
     known int NOT NULL DEFAULT 0,           -- 1: from a browser that the website knows as the user's; -1: a reminder
     asked_at datetime(3) NOT NULL,
     expires_at datetime(3) NOT NULL,

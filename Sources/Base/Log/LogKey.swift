@@ -4,6 +4,8 @@
 public enum LogKey: String, Sendable, CaseIterable {
     /// The id that the relay gave to a request, never a value that a peer chose.
     case request
+    /// The trace-id of a request's `traceparent`. The caller chose it: 32 hexadecimal digits.
+    case trace
     case website
     case user
     case device

@@ -58,11 +58,12 @@ public struct LogFields: Sendable, ExpressibleByDictionaryLiteral {
         return merged
     }
 
-    /// Names the request at the end, unless the fields name one.
-    func during(_ request: String?) -> LogFields {
+    /// Names the request at the end, and its trace if it has one, unless the fields name a request.
+    func during(_ request: LoggedRequest.Names?) -> LogFields {
         guard let request, !all.contains(where: { $0.key == .request }) else { return self }
         var fields = self
-        fields.set(.request, .text(request))
+        fields.set(.request, .text(request.id))
+        if let trace = request.trace { fields.set(.trace, .text(trace)) }
         return fields
     }
 }

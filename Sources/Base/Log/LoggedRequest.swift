@@ -6,12 +6,19 @@
 ///
 /// Tests: `LoggedRequestTests`.
 public enum LoggedRequest {
-    private static let local = TaskLocal<String?>(wrappedValue: nil)
+    /// The names of a request.
+    struct Names: Sendable {
+        let id: String
+        /// The trace of which the caller says that the request is a part: hexadecimal digits.
+        let trace: String?
+    }
 
-    static var current: String? { local.get() }
+    private static let local = TaskLocal<Names?>(wrappedValue: nil)
+
+    static var current: Names? { local.get() }
 
     /// Runs work, and all tasks that it starts, for this request; nil for no request.
-    public static func run<Value>(_ id: String?, _ work: () async -> Value) async -> Value {
-        await local.withValue(id) { await work() }
+    public static func run<Value>(_ id: String?, trace: String? = nil, _ work: () async -> Value) async -> Value {
+        await local.withValue(id.map { Names(id: $0, trace: trace) }) { await work() }
     }
 }

@@ -8,7 +8,7 @@ public final class Histogram: Sendable {
     private let buckets: [Counter]
     private let nanoseconds = Counter()
 
-    init(upTo bounds: [Duration]) {
+    public init(upTo bounds: [Duration]) {
         precondition(bounds == bounds.sorted(), "the bounds of a histogram ascend")
         self.bounds = bounds
         buckets = (0...bounds.count).map { _ in Counter() }

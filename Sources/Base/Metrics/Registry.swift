@@ -224,6 +224,15 @@ extension Registry {
         return Histograms(histograms)
     }
 
+    /// Declares histograms that are kept elsewhere, one for each value of a label.
+    public func histograms(
+        _ name: String, _ about: String, by label: String, _ histograms: [(word: String, histogram: Histogram)]
+    ) {
+        declare(
+            name, .histogram, about, labels: [label],
+            histograms.map { word, histogram in Series(values: [word], samples: { histogram.samples }) })
+    }
+
     /// Declares a gauge whose value never changes while the process lives.
     public func constant(_ name: String, _ about: String, labels: [(name: String, value: String)] = [], _ value: Double)
     {

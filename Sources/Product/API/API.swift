@@ -118,7 +118,7 @@ public final class API: Handler {
                 },
                 work: { [turns] in
                     defer { use.end(subject) }
-                    return await LoggedRequest.run(access.id) {
+                    return await LoggedRequest.run(access.id, trace: access.trace) {
                         guard case .website(let key) = subject else { return await inbound.outcome() }
                         await turns.begin(key)
                         defer { turns.end(key) }
@@ -157,8 +157,9 @@ public final class API: Handler {
 
     private func access(_ request: Request, route: String) -> AccessLogLine {
         AccessLogLine(
-            id: requestID(), method: request.method, route: route, deadline: settings.deadline,
-            hasCertificate: request.certificate != nil, sampled: sampled, metrics: metrics, time: time, log: log)
+            id: requestID(), trace: request.traceParent?.trace, method: request.method, route: route,
+            deadline: settings.deadline, hasCertificate: request.certificate != nil, sampled: sampled,
+            metrics: metrics, time: time, log: log)
     }
 
     private func requestID() -> String { Hex.encode(randomness.bytes(16)) }

@@ -216,6 +216,49 @@ import World
         #expect(try rig.count("\(audits) AND challenge_id = x'\(approval)'") == (how == "forget" ? 0 : 1))
     }
 
+    /// An answer counts with the time since the website asked, and an end without one does not.
+    @Test func timesOfAnswersAreMeasured() async throws {
+        let rig = try await RelayRig(.memory)
+        let shop = try await rig.website("shop", policies: ["answers": "signed", "number": "0"])
+        let (user, phone, credential) = try await rig.enrolled("ada", at: shop)
+        for (wait, decision) in [(3, Decision.approve), (12, .deny), (100, nil)] {
+            let asked = try await rig.on { relay in
+                try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+            }
+            rig.time.advance(by: .seconds(wait))
+            if let decision {
+                _ = try await rig.decide(decision, asked.challenge, by: (phone, credential))
+            } else {
+                try await rig.on { relay in try await relay.cancel(asked.challenge, by: shop) }
+            }
+        }
+        let times = "twoefay_answer_seconds"
+        for (bound, count) in [("2.0", 0.0), ("5.0", 1), ("10.0", 1), ("15.0", 2), ("+Inf", 2)] {
+            #expect(rig.registry.number("\(times)_bucket{proof=\"signed\",le=\"\(bound)\"}") == count, "\(bound)")
+        }
+        #expect(rig.registry.number("\(times)_sum{proof=\"signed\"}") == 15)
+        #expect(rig.registry.number("\(times)_count{proof=\"code\"}") == 0)
+    }
+
+    /// A push counts with the time until its service had it, all attempts included.
+    @Test func timesOfPushesAreMeasured() async throws {
+        let rig = try await RelayRig(.memory)
+        let shop = try await rig.website("shop", policies: ["answers": "signed", "number": "0"])
+        let (user, _, _) = try await rig.enrolled("ada", at: shop)
+        rig.pushes.answer(.retry(after: nil, reason: "busy"))
+        _ = try await rig.on { relay in
+            try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: relay.operations.new())
+        }
+        await rig.settled()
+        let times = "twoefay_push_accepted_seconds"
+        #expect(rig.registry.number("\(times)_count") == 0)
+        rig.time.advance(by: .seconds(6))
+        try await rig.on { relay in await relay.processDueEntries() }
+        await rig.settled()
+        #expect(rig.registry.number("\(times)_count") == 1)
+        #expect(rig.registry.number("\(times)_sum") == 6)
+    }
+
     @Test func userWithoutOpenLoginCountsNoEnd() async throws {
         let rig = try await RelayRig(.memory)
         let shop = try await rig.shop("shop", ["number": "0"])

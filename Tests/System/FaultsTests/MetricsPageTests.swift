@@ -38,6 +38,12 @@ import Testing
             MetricsPage.number("twoefay_apns_in_flight", after) == 0
                 && MetricsPage.number("twoefay_apns_queued", after) == 0)
         #expect(after.output.contains("\ntwoefay_apns_provider_token_age_seconds "))
+        #expect(MetricsPage.number("twoefay_push_accepted_seconds_count", after) == 2)
+        #expect(MetricsPage.number("twoefay_answer_seconds_count", after) == 1)
+        for kind in ["read", "write"] {
+            let count = "twoefay_store_seconds_count{kind=\"\(kind)\"}"
+            #expect(try #require(MetricsPage.number(count, after)) > MetricsPage.number(count, before) ?? 0, "\(kind)")
+        }
         let certificates = "\ntwoefay_certificate_expires_timestamp_seconds{certificate="
         for setting in ["tls.certificate", "tls.ca", "tls.websites", "tls.phones", "push.apns.ca"] {
             #expect(after.output.contains("\(certificates)\"\(setting)\"} "), "\(setting)")

@@ -8,6 +8,8 @@ import World
 /// request is answered, or when its caller is gone (`deinit`).
 final class AccessLogLine: Sendable {
     let id: String
+    /// The trace that the caller named; nil if it named none.
+    let trace: String?
     private let method: String?
     private let route: String
     private let started: Instant
@@ -26,10 +28,11 @@ final class AccessLogLine: Sendable {
     }
 
     init(
-        id: String, method: String?, route: String, deadline: Duration, hasCertificate: Bool,
+        id: String, trace: String? = nil, method: String?, route: String, deadline: Duration, hasCertificate: Bool,
         sampled: SampledRequests, metrics: RequestMetrics, time: any TimeSource, log: Log
     ) {
         self.id = id
+        self.trace = trace
         self.method = method
         self.route = route
         self.deadline = deadline
@@ -79,7 +82,7 @@ final class AccessLogLine: Sendable {
         case .anyone: break
         }
         let fields: LogFields = [
-            .request: id, .method: method, .route: route, .status: status, .outcome: outcome,
+            .request: id, .trace: trace, .method: method, .route: route, .status: status, .outcome: outcome,
             .milliseconds: taken.wholeMilliseconds, .website: website, .device: device,
         ]
         if Health.isCheck(route) { log.debug("request", fields) } else { log.info("request", fields) }

@@ -128,7 +128,7 @@ struct RequestContext: Sendable {
         let call = VerbCall(
             api: api, pathParameters: pathParameters, body: body,
             operation: operation.speaking(AcceptLanguage.read(request.fields)), remote: request.remote,
-            waitLimit: Preference.wait(request.fields), fields: request.fields)
+            waitLimit: Preference.wait(request.fields), fields: request.fields, trace: request.traceParent)
         let verdict: VerbOutcome
         do throws(Refusal) {
             verdict = try await form.run(call, for: caller)
@@ -171,7 +171,9 @@ struct RequestContext: Sendable {
         case .hold(let ticket, let duration, let finish):
             return .held(
                 Hold(duration: duration, owner: held.website?.name ?? "", wait: ticket) {
-                    await LoggedRequest.run(access.id) { await complete(finish, held, operation, repeated, place) }
+                    await LoggedRequest.run(access.id, trace: access.trace) {
+                        await complete(finish, held, operation, repeated, place)
+                    }
                 })
         }
     }

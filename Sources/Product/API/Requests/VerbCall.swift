@@ -20,6 +20,8 @@ struct VerbCall: Sendable {
     let waitLimit: Int?
     /// The header fields of the request.
     let fields: Fields
+    /// The trace of which the request is a part; nil if its caller named none.
+    let trace: TraceParent?
 
     var relay: Relay { api.relay }
 

@@ -45,13 +45,13 @@ enum Ask {
         guard let subject = token.map({ Subject.token($0) }) ?? username.map({ .username($0) }) else {
             throw .notFound
         }
-        let asked = try await call.relay.login(
-            LoginRequest(
-                subject: subject, username: username, request: call[P.request], number: call[P.number],
-                ip: call[P.ip], userAgent: call[P.userAgent], service: call[P.service], action: call[P.action],
-                details: call[P.details] ?? [], expiresIn: call[P.expiresIn], factors: call[P.factors],
-                minAssurance: call[P.minAssurance], isKnown: call[P.knownBrowser] == true), by: website,
-            as: call.operation)
+        var request = LoginRequest(
+            subject: subject, username: username, request: call[P.request], number: call[P.number],
+            ip: call[P.ip], userAgent: call[P.userAgent], service: call[P.service], action: call[P.action],
+            details: call[P.details] ?? [], expiresIn: call[P.expiresIn], factors: call[P.factors],
+            minAssurance: call[P.minAssurance], isKnown: call[P.knownBrowser] == true)
+        request.trace = call.trace
+        let asked = try await call.relay.login(request, by: website, as: call.operation)
         var body: JSONObject = [
             "login": .string(asked.verified ? "verified" : "unverified"), "challenge": .string(asked.challenge.text),
         ]

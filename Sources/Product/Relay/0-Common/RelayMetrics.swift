@@ -33,6 +33,7 @@ public struct RelayMetrics: Sendable {
     private let keyTimes = RollingKeyTimes()
     private let heldRequests: HeldRequestGauge
     let webhooks: WebhookMetrics
+    let logins: LoginTimes
 
     /// The end of a challenge.
     private struct End: Hashable {
@@ -124,6 +125,7 @@ public struct RelayMetrics: Sendable {
                 + "unlock codes: unlock_wrong.",
             by: "outcome")
         webhooks = WebhookMetrics(registry)
+        logins = LoginTimes(registry)
         storeFailures = registry.counters(
             "twoefay_store_failures_total",
             "Store operations that failed, by kind: unavailable (down, hung or full; caller got 503) or "

@@ -151,6 +151,8 @@ public struct NewChallenge: Sendable {
     public let approves: [UInt8]?
     /// The language of messages: a tag, or a whole Accept-Language.
     public let language: String?
+    /// The trace of the website's request; nil if it named none.
+    public let trace: TraceParent?
     /// The factor with which the challenge begins if nothing is pushed; nil if that factor needs a
     /// message first.
     public let otherwise: Factor?

@@ -48,6 +48,8 @@ public struct LoginRequest: Sendable {
     /// Whether the website knows the browser as this user's. It decides which budget of logins
     /// counts, and never affects the counts of wrong numbers and codes.
     public var isKnown: Bool
+    /// The trace of the website's request. The webhook about the end carries it on.
+    public var trace: TraceParent?
     /// For an approval: the digest of the change that the user approves; otherwise nil.
     var approves: [UInt8]?
     /// For an approval of a new phone: the phone that is to be bound; otherwise nil.
@@ -269,7 +271,7 @@ extension Relay {
             id: id, website: website.id, user: subject.user, life: life, policy: narrowed.json,
             context: context.bytes, nonce: randomness.bytes(16), number: number,
             approves: request.approves, language: operation.languages.message(stored: subject.language),
-            otherwise: isSent ? nil : first == .push ? .pull : first,
+            trace: request.trace, otherwise: isSent ? nil : first == .push ? .pull : first,
             pushes: pushes.map { entry(for: $0, at: now) }, expiry: operation.identifier("expiry"),
             next: first.flatMap { next(after: $0, cascade, means, narrowed, at: now, operation) }, askedAt: now)
         return Plan(

@@ -115,7 +115,9 @@ extension Relay {
         guard isFirst else { return log.info("push.overtaken", fields(of: push, settlement.reason, step)) }
         let fields = fields(of: push, settlement.reason)
         switch step {
-        case .sent: log.info("push.accepted", fields)
+        case .sent:
+            metrics.logins.pushed(after: settlement.at - push.askedAt)
+            log.info("push.accepted", fields)
         case .refused: log.info("push.refused", fields)
         case .expired: log.info("push.expired", fields)
         case _ where known.isOurFault: log.error("push.undeliverable", fields)

@@ -67,6 +67,9 @@ public struct ChallengeRow: Sendable, Equatable {
     public let uv: UserVerification?
     /// The digest of what an approval permits; nil for a login.
     public let approves: [UInt8]?
+    /// The trace of the request that opened the challenge; nil if it named none.
+    public let trace: TraceParent?
+    public let askedAt: Timestamp
     public let decidedAt: Timestamp?
     /// The operation of the last change.
     public let operation: OperationID
@@ -80,7 +83,7 @@ public struct ChallengeRow: Sendable, Equatable {
     public init(
         id: ChallengeID, user: UserID, token: UserToken, life: ChallengeLife, policy: String, context: [UInt8],
         nonce: [UInt8], number: String?, factor: Factor?, proof: Proof?, device: DeviceID?, receipt: String?,
-        uv: UserVerification?, approves: [UInt8]?, decidedAt: Timestamp?,
+        uv: UserVerification?, approves: [UInt8]?, trace: TraceParent?, askedAt: Timestamp, decidedAt: Timestamp?,
         operation: OperationID, steps: [Step], place: PlaceComparison? = nil, attested: AttestedAnswer? = nil
     ) {
         self.attested = attested
@@ -99,6 +102,8 @@ public struct ChallengeRow: Sendable, Equatable {
         self.receipt = receipt
         self.uv = uv
         self.approves = approves
+        self.trace = trace
+        self.askedAt = askedAt
         self.decidedAt = decidedAt
         self.operation = operation
         self.steps = steps
@@ -137,6 +142,8 @@ public struct ChallengeEnd: Sendable {
     /// The event name in the log and the audit.
     public let event: StaticString
     public let at: Timestamp
+    /// The time at which the website asked; set only for an answer.
+    var askedAt: Timestamp?
     /// Whether the challenge is about a change, which may be a recovery.
     public var isApproval = false
     /// The recovery that a denied challenge asks about. A newer challenge may have taken its place
@@ -222,6 +229,9 @@ extension Relay {
         }
         guard let closed else { return false }
         metrics.ended(closing.life.reason, closing.proof)
+        if let proof = closing.proof, let asked = closing.askedAt {
+            metrics.logins.answered(proof, after: closing.at - asked)
+        }
         if let place = closing.place { metrics.compared(place.check) }
         log.info(
             closing.event,

@@ -96,11 +96,12 @@ extension Relay {
             return try await refuse(wrong, retry, row, website, as: operation)
         }
         guard let life = try? row.life.after(.answer(.approve, numberMatches: true), at: now) else { return false }
-        let closing = ChallengeEnd(
+        var closing = ChallengeEnd(
             challenge: row.id, life: life, factor: used.factor.kind, proof: .code,
             code: UsedCode(
                 user: row.user, factor: used.factor.id, failures: open.lockout.failures, kind: used.kind),
             event: "challenge.answered", at: now)
+        closing.askedAt = row.askedAt
         guard try await end(closing, as: operation) else { return false }
         recordCode(.right, row, website, [used.factor])
         return true

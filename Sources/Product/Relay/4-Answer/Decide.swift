@@ -236,6 +236,7 @@ extension Relay {
             challenge: row.id, life: life, factor: row.phoneFactor, proof: content.proof, device: phone,
             receipt: content.receipt, uv: content.uv, guesses: matches ? nil : policy.guesses,
             place: place, posture: posture, event: "challenge.answered", at: now)
+        closing.askedAt = row.askedAt
         closing.isApproval = row.approves != nil
         if !approves { closing.deniedRecovery = await recovery(askedBy: row, of: phone.user, at: now) }
         closing.pin = pin
@@ -334,6 +335,7 @@ extension Relay {
         var closing = ChallengeEnd(
             challenge: row.id, life: life, factor: row.phoneFactor, proof: .website, event: "challenge.answered",
             at: now)
+        closing.askedAt = row.askedAt
         if decision == .approve { closing.approvedFor = row.user }
         if try await end(closing, as: operation) { return life.result }
         let ended = try await withStore("answer") { () async throws(StoreFailure) in

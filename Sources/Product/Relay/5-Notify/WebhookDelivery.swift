@@ -165,7 +165,8 @@ extension Relay {
 
     private func send(_ webhook: SignedWebhook) async {
         let row = webhook.row
-        let request = WebhookRequest(row.id, to: row.url, webhook.body, signedWith: webhook.secrets, at: time.now())
+        let request = WebhookRequest(
+            row.id, to: row.url, webhook.body, signedWith: webhook.secrets, trace: row.challenge?.trace, at: time.now())
         let outcome = await webhooks.courier?.send(request) ?? .unsent
         let now = time.now()
         let (effects, isCounted) = webhooks.queues.end(

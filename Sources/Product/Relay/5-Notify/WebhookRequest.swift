@@ -24,17 +24,23 @@ public struct WebhookRequest: Sendable {
 extension WebhookRequest {
     /// Signs a webhook for one attempt.
     ///
-    /// - Parameter now: the time of the attempt, which is signed too. Receivers refuse old
-    ///   signatures, so each attempt is signed anew.
+    /// - Parameters:
+    ///   - trace: the trace that the webhook belongs to. It is not signed, and proves nothing.
+    ///   - now: the time of the attempt, which is signed too. Receivers refuse old signatures, so
+    ///     each attempt is signed anew.
     public init(
-        _ id: OutboxEntryID, to url: String, _ body: [UInt8], signedWith secrets: WebhookSecrets, at now: Timestamp
+        _ id: OutboxEntryID, to url: String, _ body: [UInt8], signedWith secrets: WebhookSecrets,
+        trace: TraceParent? = nil, at now: Timestamp
     ) {
         // An id's text is always 32 hexadecimal digits that the relay made itself. Only a bug could
         // make it invalid.
         guard let name = WebhookID(id.text) else { fatalError("hexadecimal names no webhook") }
         let head = WebhookHeaders(id: name, body: body, at: now, secrets: secrets.valid(at: now))
         self.init(
-            id: id, url: url, fields: [("content-type", "application/json")] + head.fields, body: body)
+            id: id, url: url,
+            fields: [("content-type", "application/json")] + head.fields
+                + (trace.map { [(TraceParent.field, $0.text)] } ?? []),
+            body: body)
     }
 }
 

@@ -16,6 +16,8 @@ public final class Store: Sendable {
     /// The hosts with their ports, or the socket, that the store may connect to; empty if the store
     /// is a file.
     public let hosts: [String]
+    /// The times of the operations, without the look-outs of the change feed.
+    public let times = StoreTimes()
     private let writes: Lane
     private let reads: Lane
     private let watching: Lane
@@ -53,7 +55,9 @@ public final class Store: Sendable {
     /// Runs a script and returns one `Rows` for each of its reads. A caller on a loop continues on
     /// that loop.
     public func run(_ script: Script) async throws(StoreFailure) -> [Rows] {
-        try await run(script, in: script.isReadOnly ? reads : writes)
+        let started = time.instant()
+        defer { times.observe(script, time.instant() - started) }
+        return try await run(script, in: script.isReadOnly ? reads : writes)
     }
 
     /// Runs a script that only reads on the lane of the change feed, independently of all other

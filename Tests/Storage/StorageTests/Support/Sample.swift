@@ -453,7 +453,7 @@ enum Sample {
         NewChallenge(
             id: id(number), website: website, user: id(user), life: ChallengeLife(expiresAt: later), policy: "{}",
             context: Array("{}".utf8), nonce: bytes(1) + bytes(2), number: nil, approves: nil, language: nil,
-            otherwise: .pull,
+            trace: nil, otherwise: .pull,
             pushes: [
                 NewChallenge.PushEntry(id: id(number + 5000), device: id(user), leasedUntil: later, holder: relay)
             ],

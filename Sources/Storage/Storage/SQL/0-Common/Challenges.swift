@@ -13,7 +13,7 @@ enum Challenges {
         c.nonce AS challenge_nonce, c.receipt AS challenge_receipt, c.uv AS challenge_uv,
         c.approves AS challenge_approves, c.place_check AS challenge_place_check,
         c.place_distance AS challenge_place_distance, c.attested AS challenge_attested,
-        c.assertion AS challenge_assertion
+        c.assertion AS challenge_assertion, c.trace AS challenge_trace, c.asked_at AS challenge_asked_at
         """
 
     static func read(_ row: Row, _ steps: [ChallengeRow.Step]) throws(StoreFailure) -> ChallengeRow {
@@ -33,6 +33,8 @@ enum Challenges {
             factor: try row.optionalWord("challenge_factor"), proof: try row.optionalWord("challenge_proof"),
             device: try row.optionalID("challenge_device_id"), receipt: try row.optionalReceipt("challenge_receipt"),
             uv: try row.optionalWord("challenge_uv"), approves: try row.optionalBlob("challenge_approves"),
+            trace: try row.optionalText("challenge_trace").flatMap { TraceParent($0) },
+            askedAt: try row.timestamp("challenge_asked_at"),
             decidedAt: try row.optionalTimestamp("challenge_decided_at"),
             operation: try row.id("challenge_operation"), steps: steps,
             place: check.map { PlaceComparison(check: $0, distance: distance) }, attested: attested)

@@ -134,7 +134,7 @@ extension AskScript {
                 challenge: .id(challenge.id), state: .word(life.state), reason: .word(life.reason),
                 policy: .text(challenge.policy), context: .context(challenge.context), nonce: .blob(challenge.nonce),
                 number: .text(challenge.number), approves: .blob(challenge.approves),
-                language: .text(challenge.language), known: .origin(limits.origin),
+                language: .text(challenge.language), trace: .text(challenge.trace?.text), known: .origin(limits.origin),
                 otherwise: .word(challenge.otherwise), now: now, expiresAt: .timestamp(life.expiresAt),
                 decidedAt: life.state.isEnd ? now : .null, operation: .id(operation), user: .id(challenge.user)),
             insertStep(challenge: .id(challenge.id), operation: .id(operation)),
@@ -157,12 +157,12 @@ private let insertChallengeRow = Statement(
     """
     INSERT INTO challenge
     (id, state, reason,
-    policy, context, nonce, number, approves, language, known,
+    policy, context, nonce, number, approves, language, trace, known,
     factor,
     asked_at, expires_at, decided_at, operation, website_id, user_id)
     SELECT :challenge, CASE WHEN \(Guards.mayLogIn) THEN :state ELSE 'failed' END,
     CASE WHEN \(Guards.mayLogIn) THEN :reason WHEN u.state = 'active' THEN 'user_expired' ELSE u.state END,
-    :policy, :context, :nonce, :number, :approves, :language, :known,
+    :policy, :context, :nonce, :number, :approves, :language, :trace, :known,
     CASE WHEN EXISTS (SELECT 1 FROM outbox o WHERE o.challenge_id = :challenge AND o.kind = 'push') THEN 'push'
     WHEN \(Guards.mayLogIn) THEN :otherwise END,
     :now, :expiresAt, CASE WHEN \(Guards.mayLogIn) THEN :decidedAt ELSE :now END, :operation, u.website_id, u.id
