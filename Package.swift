@@ -342,7 +342,7 @@ let support = layer(
     module(
         "TestSupport",
         [
-            "API", "Bytes", "CLinux", "Crypto", "Curl", "Daemon", "DeliveryOutcomes", "Demo", "Domain", "EventLoop",
+            "API", "Bytes", "CLinux", "Crypto", "Curl", "Daemon", "DeliveryOutcomes", "Domain", "EventLoop",
             "FakeAPNs", "GSM", "HTTP", "HTTP2", "JSON", "Log", "Metrics", "Relay", "SMPP", "Storage", "TLS", "WebPush",
             "Webhooks", "World",
         ], path: "Tests/Support/TestSupport"),

@@ -1,5 +1,4 @@
 import CLinux
-import Demo
 import EventLoop
 import Glibc
 import Synchronization

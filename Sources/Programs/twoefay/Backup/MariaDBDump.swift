@@ -1,7 +1,6 @@
 import Bytes
 import CLinux
 import Daemon
-import Demo
 import EventLoop
 import Glibc
 import Storage

@@ -1,8 +1,7 @@
 import CLinux
-import EventLoop
 import Glibc
 
-/// A program that the demo or a test will start as a child process.
+/// A program that this one starts as a child process.
 package struct Spawning {
     package enum Output {
         case ours
