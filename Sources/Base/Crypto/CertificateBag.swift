@@ -1,3 +1,5 @@
+import Bytes
+
 /// The certificates of a message that holds nothing else: SignedData without signatures
 /// ("certs-only", RFC 5652), in which EST returns certificates.
 ///
@@ -27,6 +29,33 @@ public enum CertificateBag {
         var all: [Certificate] = []
         for der in found { all.append(try Certificate(der: der)) }
         return all
+    }
+
+    /// Reads certificates in a form in which programs write them: PEM with certificates or with one
+    /// message, or a message in base64 or DER.
+    public static func certificates(text: [UInt8]) throws(CryptoFailure) -> [Certificate] {
+        guard text.count <= maxBytes else { throw CryptoFailure("the certificates are too long") }
+        if text.first == 0x30 { return try certificates(text) }
+        let all = try Certificate.all(pem: text)
+        guard all.isEmpty else {
+            guard all.count <= CertificatePath.maxCertificates else {
+                throw CryptoFailure("there are \(all.count) certificates")
+            }
+            return all
+        }
+        for label in ["PKCS7", "CMS"] {
+            if let message = try PEM.blocks(label, text, atMost: 1).first { return try certificates(message) }
+        }
+        return try certificates(base64: text)
+    }
+
+    /// Reads a message in base64, whose line breaks count for nothing (RFC 8951).
+    public static func certificates(base64 text: [UInt8]) throws(CryptoFailure) -> [Certificate] {
+        let digits = text.filter { ![0x0a, 0x0d, 0x20, 0x09].contains($0) }
+        guard let message = Base64.decode(String(decoding: digits, as: UTF8.self)), !message.isEmpty else {
+            throw CryptoFailure("the text is no base64")
+        }
+        return try certificates(message)
     }
 
     private static func read(_ der: [UInt8]) throws(DERError) -> [[UInt8]] {

@@ -1,4 +1,3 @@
-import Bytes
 import Crypto
 import HTTP
 import Relay
@@ -27,18 +26,20 @@ enum ESTAnswer {
         guard type.filter({ $0 != " " }) == "application/pkcs7-mime" else {
             throw .failed("the EST server sent no application/pkcs7-mime")
         }
-        guard let all = certificates(answer.body) else { throw .failed("the EST server sent no certificates") }
+        let all = try certificates(answer.body)
         guard let found = all.first(where: { $0.spkiThumbprint == key.spkiThumbprint }) else {
             throw .failed("the EST server sent no certificate for the key of the request")
         }
         return found
     }
 
-    /// Reads certificates in base64, whatever the header fields say about it; line breaks count for
-    /// nothing (RFC 8951). Returns nil if they are none.
-    static func certificates(_ body: [UInt8]) -> [Certificate]? {
-        let text = String(decoding: body.filter { ![0x0a, 0x0d, 0x20, 0x09].contains($0) }, as: UTF8.self)
-        return Base64.decode(text).flatMap { try? CertificateBag.certificates($0) }
+    /// Reads certificates in base64, whatever the header fields say about it.
+    static func certificates(_ body: [UInt8]) throws(CertificateFailure) -> [Certificate] {
+        do throws(CryptoFailure) {
+            return try CertificateBag.certificates(base64: body)
+        } catch {
+            throw .failed("the EST server sent no certificates (\(body.count) bytes): \(error)")
+        }
     }
 
     /// Returns the pause in seconds, at most a day. A date in Retry-After is ignored.

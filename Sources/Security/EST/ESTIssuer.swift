@@ -134,20 +134,20 @@ extension ESTIssuer {
     /// `cacerts`. Returns nil if none is known.
     public func fault(root: Certificate) async -> String? {
         guard let url = options.url.appending("cacerts") else { return "the URL is not usable" }
-        let answer: Response
+        let all: [Certificate]
         do throws(CertificateFailure) {
-            answer = try await exchange(
+            let answer = try await exchange(
                 Transfer(
                     method: "GET", url: url, fields: fields([]), deadline: options.timeout,
                     answerBytes: 2 * CertificateBag.maxBytes))
+            guard answer.status == 200 else { return "cacerts answered \(answer.status)" }
+            all = try ESTAnswer.certificates(answer.body)
         } catch {
             switch error {
             case .unavailable(let reason), .failed(let reason), .later(let reason, _): return reason
             case .absent: return "the URL is not usable"
             }
         }
-        guard answer.status == 200 else { return "cacerts answered \(answer.status)" }
-        guard let all = ESTAnswer.certificates(answer.body) else { return "cacerts has no certificates" }
         guard all.contains(where: { $0.spkiThumbprint == root.spkiThumbprint }) else {
             return "cacerts does not name the authority in tls.phones"
         }
