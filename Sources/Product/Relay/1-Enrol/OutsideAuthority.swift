@@ -27,6 +27,35 @@ public enum CertificateFault: String, Error, CaseIterable, Sendable {
     case serial
 }
 
+extension CertificateFault {
+    /// The fault in words, for the operator of the authority. It names the serial number: the
+    /// certificate exists at the authority, and is recorded nowhere here.
+    func explanation(of certificate: Certificate, for order: CertificateOrder) -> String {
+        let reason: String =
+            switch self {
+            case .key: "it is for another key than that of the request"
+            case .path: "tls.phones has not signed it, or not with these constraints"
+            case .name:
+                "its names are \(Self.shortened(certificate.uris + certificate.dnsNames)), and must be \(order.name.uri) "
+                    + "alone, also as its common name"
+            case .purpose:
+                certificate.isAuthority
+                    ? "it is the certificate of an authority"
+                    : "its extended key usage must be \(order.tag == nil ? "clientAuth" : "documentSigning") alone"
+            case .validity:
+                "it is valid from \(certificate.notBefore.rfc3339) to \(certificate.notAfter.rfc3339), and must be valid "
+                    + "now, for an hour at least and for \(Relay.certificateDays) days at most"
+            case .serial: "its serial number has \(certificate.serial.utf8.count / 2) bytes"
+            }
+        return "\(rawValue): \(reason); serial number \(certificate.serial.prefix(40))"
+    }
+
+    private static func shortened(_ names: [String]) -> String {
+        let text = names.joined(separator: ", ")
+        return names.isEmpty ? "none" : text.count > 200 ? "\(text.prefix(200))…" : text
+    }
+}
+
 /// The authority of phones, if it is outside of the installation, such as behind an EST server.
 ///
 /// Purpose: the key of the authority is nowhere in the installation. The relay passes on the request
@@ -65,7 +94,9 @@ public final class OutsideAuthority: PhoneCertificates {
         do throws(CertificateFault) {
             try Self.check(certificate, for: order, root: root, at: time.now())
         } catch {
-            throw .failed("the authority issued another certificate than it was asked for: \(error.rawValue)")
+            throw .failed(
+                "the authority issued another certificate than it was asked for: "
+                    + error.explanation(of: certificate, for: order))
         }
         guard let pem = try? certificate.pem() else { throw .failed("the certificate cannot be written") }
         return String(decoding: pem, as: UTF8.self)
