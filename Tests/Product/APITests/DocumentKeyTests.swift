@@ -136,6 +136,8 @@ import World
             signer.rig.relay.time.advance(by: .seconds(7))
         }
         #expect(try signer.rig.relay.count("SELECT count(*) FROM certificate WHERE tag = 'sign'") == 4)
+        // The authority signs nothing that the relay discards: four, and that of the phone itself.
+        #expect(signer.rig.relay.registry.number(#"twoefay_phone_certificates_total{outcome="issued"}"#) == 5)
         // Another tag has room of its own, and the first one has again when the oldest has expired.
         #expect(try await signer.certify("legacy").status == 200)
         signer.rig.relay.time.advance(by: .seconds(86_400 * 90))

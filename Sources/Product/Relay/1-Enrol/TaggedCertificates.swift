@@ -145,10 +145,8 @@ extension Relay {
         // The phone did not get the answer, and repeats the request.
         if let stored = try await stored(tag, key: signed.key, asked: asked, of: phone, website) { return stored }
         let order = CertificateOrder(of: phone.id, tag: tag, key: signed.key, request: signed)
-        if phones.isOutside {
-            guard order.isNamed else { throw Self.unnamed(order) }
-            try await requirePermission(order, asked: asked, by: phone, at: now)
-        }
+        guard order.isNamed || !phones.isOutside else { throw Self.unnamed(order) }
+        try await requirePermission(order, asked: asked, by: phone, at: now)
         let pem = try await issue(order)
         guard let issued = try? Certificate(pem: Array(pem.utf8)) else {
             log.error("device.certificate", [.device: phone.id.text, .error: "the authority made no certificate"])
@@ -197,8 +195,8 @@ extension Relay {
         return signer.certificate
     }
 
-    /// Throws what the record of the certificate would throw. A certificate that an outside authority
-    /// has issued is valid, also if the relay discards it, so that is found out before.
+    /// Throws what the record of the certificate would throw. A certificate that the authority has
+    /// issued is valid, also if the relay discards it, so that is found out before.
     private func requirePermission(
         _ order: CertificateOrder, asked: Timestamp, by phone: PhoneCredential, at now: Timestamp
     ) async throws(Refusal) {
