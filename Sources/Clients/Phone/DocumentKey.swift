@@ -1,6 +1,7 @@
 import Bytes
 import Crypto
 import JSON
+import Synchronization
 import World
 
 /// A further key of a phone, with its tagged certificate. It signs documents, and nothing else.
@@ -105,51 +106,90 @@ extension Responder {
     /// Gets the certificate of a tag, or renews it: for the key that `Enrolment.preparing` has made, or
     /// else for the one that the phone has. A certificate for a new key revokes those of the former.
     ///
+    /// - Parameters:
+    ///   - isRaw: whether the tag is marked raw. Only an authority outside of the relay's installation
+    ///     needs to know.
+    ///   - store: stores the enrolment before the request is sent.
     /// - Returns: the enrolment with the key and its certificate, for the caller to store.
-    ///
-    /// - Parameter isRaw: whether the tag is marked raw. Only an authority outside of the relay's
-    ///   installation needs to know.
-    public func certify(tag: String, isRaw: Bool = false) async throws(CallFailure) -> Enrolment {
-        guard let key = enrolment.nextDocumentKeys[tag] ?? enrolment.documentKey(tag)?.key else {
-            throw .unable("there is no key for this tag")
-        }
-        let body: JSONObject
-        do throws(CryptoFailure) {
-            let name = CertificateName(uri: "twoefay:\(isRaw ? "raw-signer" : "signer"):\(device):\(tag)")
-            let request = String(decoding: try SigningRequest(name, key: key).pem(), as: UTF8.self)
-            body = [
-                "tag": .string(tag), "csr": .string(request),
-                "proof": .string(
-                    try SignedStatement.certificate(
-                        request, tag: tag, of: enrolment, device: device, at: line.clock.now())),
-            ]
-        } catch {
-            throw .unable(error.description)
-        }
-        let answer = try await send(.init("/device/certificate", body: body))
-        let certificate = try answer.certificate(for: key)
-        guard try answer.text("tag") == tag, let isRaw = try answer.accepted()["raw"]?.bool else {
-            throw answer.odd("with another tag")
-        }
+    public func certify(
+        tag: String, isRaw: Bool = false, storing store: (Enrolment) throws(CallFailure) -> Void = { _ in }
+    ) async throws(CallFailure) -> Enrolment {
+        let (_, prepared) = try prepare([(tag, isRaw)])
+        try store(prepared)
+        let key = try await certified(tag, isRaw: isRaw)
         var changed = enrolment
         changed.clockOffset = line.clock.offset
         changed.nextDocumentKeys[tag] = nil
         changed.documentKeys.removeAll { $0.tag == tag }
-        changed.documentKeys.append(DocumentKey(tag: tag, isRaw: isRaw, key: key, certificate: certificate))
+        changed.documentKeys.append(key)
+        changed.openRequests = requests.withLock { $0 }
         return changed
+    }
+
+    /// Prepares the requests for some tags. Returns them by tag, and the enrolment that must be stored
+    /// before they are sent.
+    func prepare(
+        _ tags: [(tag: String, isRaw: Bool)], own: Bool = false
+    ) throws(CallFailure) -> (own: String?, enrolment: Enrolment) {
+        let (now, given) = (line.clock.now(), enrolment)
+        var open = requests.withLock { $0 }
+        var text: String?
+        do throws(CryptoFailure) {
+            if own { text = try open.request(of: given) }
+            for (tag, isRaw) in tags {
+                guard let key = key(of: tag) else { throw CryptoFailure("there is no key for this tag") }
+                _ = try open.request(tag, isRaw: isRaw, key: key, of: given, device: device, at: now)
+            }
+        } catch {
+            throw .unable(error.description)
+        }
+        requests.withLock { $0 = open }
+        var prepared = enrolment
+        prepared.openRequests = open
+        return (text, prepared)
+    }
+
+    private func key(of tag: String) -> P256PrivateKey? {
+        enrolment.nextDocumentKeys[tag] ?? enrolment.documentKey(tag)?.key
+    }
+
+    /// Sends the open request for a tag.
+    private func certified(_ tag: String, isRaw: Bool) async throws(CallFailure) -> DocumentKey {
+        guard let key = key(of: tag), let open = requests.withLock({ $0.tagged[tag] }) else {
+            throw .unable("there is no key for this tag")
+        }
+        do throws(CallFailure) {
+            let answer = try await send(
+                .init(
+                    "/device/certificate",
+                    body: ["tag": .string(tag), "csr": .string(open.request), "proof": .string(open.proof)]))
+            let certificate = try answer.certificate(for: key)
+            guard try answer.text("tag") == tag, let isRaw = try answer.accepted()["raw"]?.bool else {
+                throw answer.odd("with another tag")
+            }
+            requests.withLock { $0.tagged[tag] = nil }
+            return DocumentKey(tag: tag, isRaw: isRaw, key: key, certificate: certificate)
+        } catch {
+            requests.withLock { $0.end(tag, after: error) }
+            throw error
+        }
     }
 
     /// Renews the certificates of all tags, together with the phone's own certificate.
     ///
-    /// A tag that the relay refuses keeps its certificate: the website may no longer have the tag.
+    /// A tag without a new certificate keeps its former one, and its request stays open: the relay may
+    /// be away, and the website may no longer have the tag. The change of the phone is not lost then.
     func renewedDocumentKeys() async throws(CallFailure) -> [DocumentKey] {
-        var keys: [DocumentKey] = []
-        for key in enrolment.documentKeys {
+        var keys = enrolment.documentKeys
+        for (index, key) in keys.enumerated() {
             do throws(CallFailure) {
-                keys.append(try await certify(tag: key.tag, isRaw: key.isRaw).documentKey(key.tag) ?? key)
+                keys[index] = try await certified(key.tag, isRaw: key.isRaw)
             } catch {
-                guard case .refused = error else { throw error }
-                keys.append(key)
+                switch error {
+                case .unbound: throw error
+                case .refused: continue
+                case .notSent, .ambiguous, .unable: return keys
+                }
             }
         }
         return keys

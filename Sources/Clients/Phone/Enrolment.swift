@@ -45,6 +45,8 @@ public struct Enrolment: Sendable {
     public var documentKeys: [DocumentKey] = []
     /// The keys by tag for which a certificate was requested and has not arrived.
     public var nextDocumentKeys: [String: P256PrivateKey] = [:]
+    /// The requests for certificates that have not arrived.
+    public var openRequests = OpenRequests()
     /// The device token of the push service; nil if the phone polls the relay.
     public var pushToken: String?
     public var name: String?
@@ -147,6 +149,7 @@ extension Enrolment {
             }
             object.set("next_document_keys", .object(keys))
         }
+        if !openRequests.isEmpty { object.set("open_requests", .object(openRequests.json)) }
         if let pushToken { object.set("dev_token", .string(pushToken)) }
         if let name { object.set("name", .string(name)) }
         if let platformAttests { object.set("simulated", .object(try platformAttests.json())) }
@@ -200,6 +203,7 @@ extension Enrolment {
         clockOffset = .milliseconds(object["clock_offset"]?.integer ?? 0)
         verdict = object["attestation"]?.string
         pinSecret = object["pin_secret"]?.string.flatMap { Base64URL.decode($0) }.flatMap { PINSecret($0) }
+        openRequests = object["open_requests"]?.object.map { OpenRequests($0) } ?? OpenRequests()
         codes = try object["codes"]?.object.map { stored throws(Malformed) in
             guard let codes = PhoneCodes(stored) else { throw Malformed(description: "codes is not valid") }
             return codes

@@ -39,6 +39,8 @@ public final class Responder: Sendable {
     private let time: any TimeSource
     private let dpop: DPoP?
     private let unread = Mutex(0)
+    /// The open requests for certificates, also those that this responder has made.
+    let requests: Mutex<OpenRequests>
 
     /// Creates a responder for a bound phone. If the certificate has expired, TLS cannot use it, so
     /// the responder uses DPoP with the key instead. So it does if there is no certificate yet.
@@ -54,6 +56,7 @@ public final class Responder: Sendable {
         }
         self.enrolment = enrolment
         self.device = device
+        requests = Mutex(enrolment.openRequests)
         let clock = RelayClock(loop.time, offset: enrolment.clockOffset)
         time = clock
         let usesKey: Bool =
@@ -198,9 +201,13 @@ public final class Responder: Sendable {
     ///   - pushToken: the new device token; empty if the phone polls from now on.
     ///   - name: the new name.
     ///   - renews: whether the relay issues a new certificate.
-    /// - Returns: the changed enrolment, with the offset of the clock if it was corrected. A new responder is needed to use a renewed certificate.
+    ///   - store: stores the enrolment with the requests for certificates, before they are sent.
+    /// - Returns: the changed enrolment, with the offset of the clock if it was corrected. Its open
+    ///   requests name the tags whose certificates were not renewed. A new responder is needed to use a
+    ///   renewed certificate.
     public func change(
-        pushToken: String? = nil, name: String? = nil, renews: Bool = false
+        pushToken: String? = nil, name: String? = nil, renews: Bool = false,
+        storing store: (Enrolment) throws(CallFailure) -> Void = { _ in }
     ) async throws(CallFailure) -> Enrolment {
         var body: JSONObject = [:]
         var changed = enrolment
@@ -220,12 +227,10 @@ public final class Responder: Sendable {
             changed.name = name
         }
         if renews {
+            let (request, prepared) = try prepare(enrolment.documentKeys.map { ($0.tag, $0.isRaw) }, own: true)
+            try store(prepared)
             body.set("certificate", true)
-            do throws(CryptoFailure) {
-                body.set("csr", .string(try enrolment.certificateRequest()))
-            } catch {
-                throw .unable(error.description)
-            }
+            body.set("csr", .text(request))
         }
         let answer = try await send(.init("/device", body: body))
         try answer.accepted()
@@ -234,8 +239,13 @@ public final class Responder: Sendable {
         if renews {
             let certificate = try answer.certificateIfAny(for: enrolment.key)
             changed.state = .bound(device: device, certificate: certificate ?? enrolment.certificate)
+            if certificate != nil { requests.withLock { $0.own = nil } }
             changed.documentKeys = try await renewedDocumentKeys()
+            for key in changed.documentKeys where changed.nextDocumentKeys[key.tag]?.publicKey == key.key.publicKey {
+                changed.nextDocumentKeys[key.tag] = nil
+            }
         }
+        changed.openRequests = requests.withLock { $0 }
         return changed
     }
 

@@ -171,7 +171,7 @@ extension Tool {
         guard phone.isToRenew else { return phone }
         let renewed: Enrolment
         do throws(CallFailure) {
-            renewed = try await phone.change(renews: true)
+            renewed = try await phone.change(renews: true, storing: keyring.storing(entry))
         } catch {
             guard error.postponement == nil else { return phone }
             throw error

@@ -126,6 +126,17 @@ struct Keyring {
         try write(Entry(path: entry.path, enrolment: enrolment))
     }
 
+    /// Returns a function that stores an enrolment in place of this one, before a request is sent.
+    func storing(_ entry: Entry) -> (Enrolment) throws(CallFailure) -> Void {
+        { enrolment throws(CallFailure) in
+            do throws(Failure) {
+                try update(entry, enrolment)
+            } catch {
+                throw .unable(error.text)
+            }
+        }
+    }
+
     private func write(_ entry: Entry) throws(Failure) -> Entry {
         do {
             try Files.makeDirectories(directory, mode: 0o700)

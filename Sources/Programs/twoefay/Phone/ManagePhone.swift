@@ -72,15 +72,19 @@ extension Tool {
             do throws(CallFailure) {
                 let phone = try Responder(entry.enrolment, by: identity, language: PhoneOptions.language, loop: loop)
                 defer { phone.close() }
-                return try await phone.change(pushToken: token, name: name, renews: renews || phone.isToRenew)
+                return try await phone.change(
+                    pushToken: token, name: name, renews: renews || phone.isToRenew, storing: keyring.storing(entry))
             } catch {
                 throw Failure(error)
             }
         }
         let saved = try keyring.update(entry, changed)
         let end = changed.certificate.map { "Its certificate expires at \($0.notAfter.rfc3339)." }
+        let left = changed.openRequests.tags.map {
+            "\nThe certificate of the tag \($0) is not renewed yet: twoefay phone certificate \($0)"
+        }
         return Report(
-            "The phone is changed. \(end ?? "It has no certificate yet.")", json: .object(saved.json))
+            "The phone is changed. \(end ?? "It has no certificate yet.")\(left.joined())", json: .object(saved.json))
     }
 
     static let unbindPhone = Subcommand(
@@ -189,6 +193,7 @@ extension Keyring.Entry {
             "agreement": phone.agreementKey.map { .object($0.publicKey.jwk) } ?? .null,
             "certificate_expires_at": phone.certificate.map { .string($0.notAfter.rfc3339) } ?? .null,
             "clock_offset": .integer(phone.clockOffset.wholeMilliseconds),
+            "waiting_certificates": .array(phone.openRequests.tags.map { .string($0) }),
             "made_at": .string(phone.madeAt.rfc3339), "path": .string(path),
         ]
     }

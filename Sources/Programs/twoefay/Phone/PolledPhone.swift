@@ -133,7 +133,7 @@ final class PolledPhone {
         guard responder.isToRenew, renewalAt.map({ loop.time.instant() >= $0 }) != false else { return }
         let enrolment: Enrolment
         do throws(CallFailure) {
-            enrolment = try await responder.change(renews: true)
+            enrolment = try await responder.change(renews: true, storing: session.keyring.storing(entry))
         } catch {
             guard let refusal = error.postponement else { throw error }
             let pause = max(Self.renewalPause, .seconds(refusal.retryAfter ?? 0))

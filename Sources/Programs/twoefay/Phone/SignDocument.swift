@@ -15,12 +15,12 @@ extension Tool {
             options: [
                 Keyring.option, Keyring.choice, PhoneOptions.dpop,
                 .init(
-                    "raw", .nothing, "The tag is marked raw. Only needed if an EST server issues the certificates."),
+                    "raw", .nothing, "The tag is marked raw. Only needed if an outside authority issues certificates."),
                 .init("new-key", .nothing, "Make a new key; the certificate of the old one is revoked."),
             ],
             notes: """
                 The same command renews the certificate. Each tag has a key of its own. The key is stored before the request is
-                sent: if the answer is lost, run the command again. If the mark raw of the tag was changed, give --new-key.
+                sent: if the answer is lost, run the command again, and the relay repeats it. If the mark raw of the tag was changed, give --new-key.
                 """)
     ) { invocation throws(Failure) in
         let keyring = try Keyring(invocation)
@@ -38,7 +38,8 @@ extension Tool {
             do throws(CallFailure) {
                 let phone = try Responder(prepared, by: identity, language: PhoneOptions.language, loop: loop)
                 defer { phone.close() }
-                return try await phone.certify(tag: tag, isRaw: invocation.has("raw"))
+                return try await phone.certify(
+                    tag: tag, isRaw: invocation.has("raw"), storing: keyring.storing(entry))
             } catch {
                 throw Failure(error)
             }
