@@ -1,47 +1,6 @@
 import Glibc
 import TestSupport
 
-/// A running `twoefay-keys`, which ends when the test releases it.
-final class KeyProcess: Sendable {
-    private let child: Child
-    private let reaper: ProcessReaper
-
-    static func start(
-        _ settings: String, _ arguments: String..., environment: [String: String] = [:]
-    ) async throws -> KeyProcess {
-        let child = try Child(
-            try BuiltProgram.keys.path, ["--config", settings] + arguments, environment: environment)
-        let process = KeyProcess(child, try ProcessReaper(of: child.pid))
-        try await process.logged("event=keys.started")
-        return process
-    }
-
-    private init(_ child: Child, _ reaper: ProcessReaper) {
-        self.child = child
-        self.reaper = reaper
-    }
-
-    deinit {
-        child.signal(SIGKILL)
-        reaper.dismiss()
-    }
-
-    var pid: pid_t { child.pid }
-    var log: String { child.written.errors }
-
-    @discardableResult func logged(_ part: String, number: Int = 1) async throws -> String {
-        try await child.line(.errors, with: part, number: number)
-    }
-
-    func signal(_ number: Int32) { child.signal(number) }
-
-    /// Sends a signal that ends the process, and waits for its end.
-    @discardableResult func end(_ number: Int32) async -> Child.Ended {
-        child.signal(number)
-        return await child.ended()
-    }
-}
-
 /// A relay whose keys are in another process. Its key files are moved away while that process is not starting.
 struct KeyProcessFixture {
     let fixture: Fixture
