@@ -253,7 +253,7 @@ let security = layer(
         "KeyService",
         [
             "Bytes", "CLinux", "Crypto", "Domain", "EventLoop", "JSON", "KeyService", "Log", "Relay", "TestSupport",
-            "World",
+            "World", "twoefay-keys",
         ]))
 
 /// The other ends of connections: websites, phones and a push service. They know nothing of the

@@ -96,6 +96,10 @@ static inline int clinux_peer(int socket, uid_t *user, pid_t *process) {
     return 0;
 }
 
+/// Returns a descriptor that is readable when the process has ended (Linux 5.3). -1 and errno if
+/// there is none.
+static inline int clinux_process_descriptor(pid_t process) { return (int)syscall(434, process, 0u); }
+
 // Hardening: variadic functions, and system calls without a function in the C library.
 
 static inline int clinux_prctl(int option, unsigned long argument) {

@@ -1,4 +1,5 @@
 import Bytes
+import CLinux
 import EventLoop
 import Glibc
 import Log
@@ -6,7 +7,7 @@ import Log
 /// A connection with one request and its answer. It is used only on its loop.
 final class KeyConnection {
     private let fd: Int32
-    private let process: pid_t
+    let process: pid_t
     private let server: KeyServer
     private var watch: DescriptorWatcher?
     private var deadline: TimerID?
@@ -14,6 +15,8 @@ final class KeyConnection {
     /// The answer. It may contain keys, so it is wiped.
     private var output: [UInt8] = []
     private var written = 0
+    /// Whether the request is complete, and its answer is awaited.
+    private var isAwaiting = false
     private var isClosed = false
 
     init(fd: Int32, process: pid_t, server: KeyServer) {
@@ -24,10 +27,7 @@ final class KeyConnection {
 
     func start() throws(SystemFailure) {
         watch = try server.loop.watch(fd: fd, .read) { [weak self] _ in self?.ready() }
-        deadline = server.loop.schedule(after: server.limits.request) { [weak self] in
-            self?.deadline = nil
-            self?.drop("the request timed out")
-        }
+        wait(for: server.limits.request)
     }
 
     func close() {
@@ -39,7 +39,11 @@ final class KeyConnection {
         Glibc.close(fd)
     }
 
-    private func ready() { if output.isEmpty { read() } else { write() } }
+    private func ready() {
+        // While the command runs, only the end of the connection is reported.
+        guard !isAwaiting else { return drop("the peer has not waited for the answer") }
+        if output.isEmpty { read() } else { write() }
+    }
 
     private func read() {
         var chunk = [UInt8](repeating: 0, count: 4096)
@@ -52,10 +56,27 @@ final class KeyConnection {
         input.append(chunk[..<count])
         do throws(KeyServiceFailure) {
             guard let message = try input.message() else { return }
-            output = server.reply(to: message, of: process).frames
-            watch?.change(.write)
+            isAwaiting = true
+            watch?.change([])
+            server.reply(to: message, from: self) { [weak self] reply in self?.answer(with: reply) }
         } catch {
             drop(error.description)
+        }
+    }
+
+    private func answer(with reply: KeyReply) {
+        guard !isClosed else { return }
+        isAwaiting = false
+        output = reply.frames
+        watch?.change(.write)
+    }
+
+    /// Begins a new deadline, for a request that takes longer than others.
+    func wait(for time: Duration) {
+        if let deadline { server.loop.cancel(deadline) }
+        deadline = server.loop.schedule(after: time) { [weak self] in
+            self?.deadline = nil
+            self?.drop("the request timed out")
         }
     }
 

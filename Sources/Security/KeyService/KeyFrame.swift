@@ -56,10 +56,12 @@ public enum KeyServiceFailure: Error, Sendable, Equatable, CustomStringConvertib
     case malformed(String)
     /// The service refused the request.
     case refused(String)
+    /// The authority outside of the installation wants to be asked again after this time.
+    case later(String, Duration)
 
     public var description: String {
         switch self {
-        case .unavailable(let reason), .malformed(let reason), .refused(let reason): reason
+        case .unavailable(let reason), .malformed(let reason), .refused(let reason), .later(let reason, _): reason
         }
     }
 }

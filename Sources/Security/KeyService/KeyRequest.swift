@@ -14,6 +14,8 @@ public enum KeyRequest: Sendable, Equatable {
     case issue(device: DeviceID, key: P256PublicKey)
     /// Asks for a certificate for another key of a phone, with a tag.
     case issueTagged(device: DeviceID, tag: CertificateTag, key: P256PublicKey)
+    /// Asks the command for a certificate. The phone's request asks for this name and nothing else.
+    case request(device: DeviceID, tag: CertificateTag?, request: SigningRequest, isRenewal: Bool)
     /// Asks for a revocation list with these certificates. The service adds everything else.
     case revocationList([RevokedCertificate])
 
@@ -44,18 +46,21 @@ public enum KeyRequest: Sendable, Equatable {
                 let key = try? P256PublicKey(x963: bytes)
             else { throw .malformed("an issue-tagged without the id, the tag or the key of a phone") }
             self = .issueTagged(device: device, tag: tag, key: key)
+        case "request" where members.subtracting(["tag"]) == ["verb", "device", "request", "renewal"]:
+            self = try Self.commanded(object)
         case "crl" where members == ["verb", "revoked"]:
             guard let text = object["revoked"]?.string, let revoked = Self.revoked(text) else {
                 throw .malformed("a crl whose list of certificates cannot be read")
             }
             self = .revocationList(revoked)
-        case "unwrap", "issue", "issue-tagged", "crl": throw .malformed("members that \(verb) does not allow")
+        case "unwrap", "issue", "issue-tagged", "request", "crl":
+            throw .malformed("members that \(verb) does not allow")
         default: throw .malformed("an unknown verb")
         }
     }
 
     var message: [UInt8] {
-        let object: JSONObject
+        var object: JSONObject
         switch self {
         case .unwrap: object = ["verb": "unwrap"]
         case .issue(let device, let key):
@@ -65,10 +70,31 @@ public enum KeyRequest: Sendable, Equatable {
                 "verb": "issue-tagged", "device": .string(device.text), "tag": .string(tag.text),
                 "key": .string(Base64URL.encode(key.x963)),
             ]
+        case .request(let device, let tag, let request, let isRenewal):
+            object = [
+                "verb": "request", "device": .string(device.text), "request": .string(Base64URL.encode(request.der)),
+                "renewal": .bool(isRenewal),
+            ]
+            object.set("tag", tag.map { .string($0.text) })
         case .revocationList(let revoked):
             object = ["verb": "crl", "revoked": .string(Self.text(revoked))]
         }
         return JSONWriter.write(object)
+    }
+
+    /// Reads a request for the command. The command would trust the name in it, so the name must be
+    /// that of the phone or of its tag.
+    private static func commanded(_ object: JSONObject) throws(KeyServiceFailure) -> KeyRequest {
+        let tag = object["tag"]?.string.flatMap { CertificateTag($0[...]) }
+        guard let device = object["device"]?.string.flatMap({ DeviceID($0) }),
+            (object["tag"] == nil) == (tag == nil), let isRenewal = object["renewal"]?.bool,
+            let der = object["request"]?.string.flatMap({ Base64URL.decode($0) }),
+            let request = try? SigningRequest(der: der)
+        else { throw .malformed("a request without the id, the tag or the certificate request of a phone") }
+        guard CertificateOrder(of: device, tag: tag, key: request.key, request: request).isNamed else {
+            throw .malformed("a request that does not ask for the name of its phone")
+        }
+        return .request(device: device, tag: tag, request: request, isRenewal: isRenewal)
     }
 
     /// Writes each certificate as its serial number, the seconds since 1970, and `h` if it is on
@@ -106,6 +132,12 @@ public enum KeyReply: Sendable {
     case certificate(String)
     /// A revocation list, in DER. It follows in a frame of raw bytes, because it may be long.
     case revocationList([UInt8])
+    /// What the command has written. It follows in a frame of raw bytes.
+    case output([UInt8])
+    /// The command or its authority does not answer now.
+    case away(String)
+    /// The authority of the command wants to be asked again after this time.
+    case later(String, Duration)
     case refused(String)
 
     /// The frames of the answer. Keys follow their list in a frame of raw bytes, because a string
@@ -115,6 +147,10 @@ public enum KeyReply: Sendable {
         case .keys(let keys): Self.frames(keys)
         case .certificate(let pem): Self.frame(["certificate": .string(pem)])
         case .revocationList(let der): Self.frame(["crl": true]) + KeyFrame.encode(der)
+        case .output(let bytes): Self.frame(["output": true]) + KeyFrame.encode(bytes)
+        case .away(let reason): Self.frame(["unavailable": .string(reason)])
+        case .later(let reason, let pause):
+            Self.frame(["later": .string(reason), "seconds": .integer(pause.components.seconds)])
         case .refused(let reason): Self.frame(["error": .string(reason)])
         }
     }
@@ -139,6 +175,10 @@ public enum KeyReply: Sendable {
             throw .malformed("the answer of the key service is not JSON")
         }
         if let reason = object["error"]?.string { throw .refused("the key service says: \(reason)") }
+        if let reason = object["unavailable"]?.string { throw .unavailable("the key service says: \(reason)") }
+        if let reason = object["later"]?.string {
+            throw .later("the key service says: \(reason)", .seconds(object["seconds"]?.integer ?? 60))
+        }
         return object
     }
 }

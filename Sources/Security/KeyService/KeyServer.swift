@@ -1,7 +1,9 @@
 import CLinux
+import Crypto
 import EventLoop
 import Glibc
 import Log
+import Relay
 
 /// A listening socket, created before the process is restricted.
 public struct KeyListener: Sendable {
@@ -52,23 +54,27 @@ public final class KeyServer {
     let log: Log
     private let listener: KeyListener
     private let users: Set<uid_t>
+    /// The command that issues certificates; nil without one.
+    private let commands: CommandService?
     private let answer: (KeyRequest, pid_t) -> KeyReply
     private var watch: DescriptorWatcher?
     private var connections: [ObjectIdentifier: KeyConnection] = [:]
 
     public init(
         loop: EventLoop, listener: KeyListener, users: Set<UInt32>, limits: Limits = Limits(), log: Log,
-        answer: @escaping (KeyRequest, pid_t) -> KeyReply
+        commands: CommandService? = nil, answer: @escaping (KeyRequest, pid_t) -> KeyReply
     ) {
         self.loop = loop
         self.listener = listener
         self.users = users
         self.limits = limits
         self.log = log
+        self.commands = commands
         self.answer = answer
     }
 
     public func start() throws(SystemFailure) {
+        try commands?.start()
         watch = try loop.watch(fd: listener.fd, .read) { [weak self] _ in self?.accept() }
     }
 
@@ -78,6 +84,7 @@ public final class KeyServer {
         watch = nil
         for connection in connections.values { connection.close() }
         connections = [:]
+        commands?.stop()
         listener.close()
     }
 
@@ -120,14 +127,23 @@ public final class KeyServer {
         }
     }
 
-    /// Answers a request. A malformed request is logged and refused.
-    func reply(to message: [UInt8], of process: pid_t) -> KeyReply {
+    /// Answers a request: at once, or when the command has ended. A malformed request is logged and
+    /// refused.
+    func reply(to message: [UInt8], from connection: KeyConnection, then: @escaping (KeyReply) -> Void) {
+        let request: KeyRequest
         do throws(KeyServiceFailure) {
-            return answer(try KeyRequest(message: message), process)
+            request = try KeyRequest(message: message)
         } catch {
-            log.warning("keys.malformed", [.process: Int(process), .reason: error.description])
-            return .refused(error.description)
+            log.warning("keys.malformed", [.process: Int(connection.process), .reason: error.description])
+            return then(.refused(error.description))
         }
+        guard case .request(let device, let tag, let signed, let isRenewal) = request, let commands else {
+            return then(answer(request, connection.process))
+        }
+        connection.wait(for: limits.request + commands.timeout)
+        let order = CertificateOrder(
+            of: device, tag: tag, key: signed.key, request: signed, isRenewal: isRenewal)
+        commands.run(order, signed, of: connection.process, then: then)
     }
 
     func ended(_ connection: KeyConnection) {

@@ -1,4 +1,5 @@
 import Bytes
+import CLinux
 import Crypto
 import Domain
 import EventLoop
@@ -61,6 +62,20 @@ public struct KeyServiceClient: Sendable {
             let issued = try? Certificate(pem: Array(pem.utf8)), issued.spkiThumbprint == key.spkiThumbprint
         else { throw .malformed("the answer of the key service has no certificate for this key") }
         return pem
+    }
+
+    /// Has the command run for a certificate request. Returns what it has written.
+    func request(
+        _ order: CertificateOrder, _ request: SigningRequest, until deadline: Instant
+    ) throws(KeyServiceFailure) -> [UInt8] {
+        let connection = try connect(until: time.instant(), deadline: deadline)
+        defer { connection.close() }
+        try connection.send(
+            .request(device: order.device, tag: order.tag, request: request, isRenewal: order.isRenewal))
+        guard try KeyReply.object(try connection.receive())["output"] == true else {
+            throw .malformed("the answer of the key service has no output of the command")
+        }
+        return try connection.receive()
     }
 
     /// Gets a revocation list with these certificates, in DER.

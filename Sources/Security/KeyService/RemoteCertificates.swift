@@ -54,10 +54,7 @@ public final class RemoteCertificates: PhoneCertificates {
         do throws(KeyServiceFailure) {
             return try outcome.get()
         } catch {
-            switch error {
-            case .unavailable(let reason): throw .unavailable(reason)
-            case .malformed(let reason), .refused(let reason): throw .failed(reason)
-            }
+            throw CertificateFailure(error)
         }
     }
 }

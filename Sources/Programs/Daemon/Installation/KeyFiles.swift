@@ -14,6 +14,8 @@ public enum PhoneIssuer: Sendable {
     case service(KeyServiceClient)
     /// An EST server, whose authority has this certificate.
     case est(ESTIssuer.Options, root: Certificate)
+    /// A command that `twoefay-keys` runs, whose authority has this certificate.
+    case command(KeyServiceClient, Settings.CertificateCommand, root: Certificate)
 }
 
 /// The keys of a relay, and the issuer of its phones' certificates.
@@ -37,24 +39,28 @@ extension LoadedFilesReader {
         let client = KeyServiceClient(path: settings.path(of: service))
         do throws(KeyServiceFailure) {
             let data = try client.unwrap(waiting: start)
-            guard settings.est.url != nil else { return KeySource(data: data, issuer: .service(client)) }
-            return outside(phones).map { KeySource(data: data, issuer: $0) }
+            guard settings.hasOutsideAuthority else { return KeySource(data: data, issuer: .service(client)) }
+            return outside(phones, client).map { KeySource(data: data, issuer: $0) }
         } catch {
             problems.append("keys: \(error)")
             return nil
         }
     }
 
-    private mutating func outside(_ phones: Certificate?) -> PhoneIssuer? {
+    /// - Parameter client: the process that runs the command, if there is one.
+    private mutating func outside(_ phones: Certificate?, _ client: KeyServiceClient? = nil) -> PhoneIssuer? {
         let options = est()
         guard let phones else { return nil }
         // Otherwise the relay would refuse every certificate that the server has issued.
         if !phones.isSelfIssued || !phones.isAuthority {
             let fault = phones.isAuthority ? "is not self-signed" : "is not the certificate of an authority"
             problems.append(
-                "\(settings.path(of: settings.tls.phones)): \(fault); with est.url it must be the root that issues the "
-                    + "phones' certificates")
+                "\(settings.path(of: settings.tls.phones)): \(fault); with est.url or phone_ca.command it must be the "
+                    + "root that issues the phones' certificates")
             return nil
+        }
+        if let client, !settings.command.words.isEmpty {
+            return .command(client, settings.command, root: phones)
         }
         return options.map { .est($0, root: phones) }
     }
@@ -133,8 +139,8 @@ struct KeyFiles: Sendable {
         files.keys = nil
         var reading = LoadedFilesReader(settings: files, now: now, start: .zero)
         let phones = reading.certificate(files.tls.phones, reading.bytes(files.tls.phones))
-        if settings.est.url != nil {
-            // Only the relay asks the EST server.
+        if settings.hasOutsideAuthority {
+            // The relay asks the EST server, and the command has its own files.
             guard let master = reading.master(), reading.problems.isEmpty else {
                 throw Failure(
                     .failed, reading.problems.joined(separator: "\n"),

@@ -76,6 +76,11 @@ public enum DaemonProgram {
             lines.append(
                 "twoefay-keys at \(service.path) holds the master key and the key of the phones' authority.")
         }
+        if case .command(let service, let command, _) = files.issuer {
+            lines.append(
+                "twoefay-keys at \(service.path) holds the master key, and runs \(command.words[0]) for the certificates "
+                    + "of phones.")
+        }
         var estFault: String?
         if case .est(let options, let root) = files.issuer {
             lines.append("The EST server \(options.url.text) issues the certificates of phones.")

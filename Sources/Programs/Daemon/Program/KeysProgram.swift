@@ -17,6 +17,7 @@ public enum KeysProgram {
                 "", "Serves the relay at the socket that 'key_service' in the settings names, until SIGTERM.",
                 options: [
                     Settings.configOption,
+                    .init("check", .nothing, "Check the settings, the files that they name and the command, and exit."),
                     .init(
                         "peer", .one("USER"),
                         "The relay's user, by name or number, if it is not the user of this process. Then the group of "
@@ -29,7 +30,10 @@ public enum KeysProgram {
         ])
 
     public static func run(_ arguments: [String]) -> Int32 {
-        Program.run(reader, arguments, complain: Program.printErrorWithinDeadline) { invocation throws(Failure) in
+        // This process starts itself anew as the launcher of the command.
+        if arguments.first == CommandLauncher.word { return CommandLauncher.run(Array(arguments.dropFirst())) }
+        return Program.run(reader, arguments, complain: Program.printErrorWithinDeadline) {
+            invocation throws(Failure) in
             let memory = MemoryProtection.begin()
             let settings = try Settings.load(invocation)
             guard let socket = settings.keys else {
@@ -38,6 +42,10 @@ public enum KeysProgram {
                     next: "Set 'key_service: unix:PATH' in the settings of the relay and of this process.")
             }
             let peer = try invocation.value("peer").map { (name) throws(Failure) in try user(name) }
+            let warnings = try settings.checkCommandFile()
+            if invocation.has("check") { return try check(settings, warnings) }
+            // The launcher is started before a key is read.
+            let launcher = try settings.startLauncher()
             let holder = KeyHolder(settings, try KeyFiles.load(settings, at: SystemTime().now()))
             let listener = try listen(settings.path(of: socket), isShared: peer != nil)
             do throws(Failure) {
@@ -45,14 +53,32 @@ public enum KeysProgram {
                 // the process is restricted.
                 let log = Log(format: settings.log.format, minimum: settings.log.level)
                 memory.report(to: log)
+                for warning in warnings { log.warning("keys.command", [.reason: warning]) }
                 try restrict(settings, listener, log: log)
-                try KeyServiceRun.run(settings, holder, listener, users: Set([getuid(), peer].compactMap { $0 }))
+                try KeyServiceRun.run(
+                    settings, holder, listener, launcher: launcher, users: Set([getuid(), peer].compactMap { $0 }))
             } catch {
                 listener.close()
                 throw error
             }
             return Report("", json: .object([:]))
         }
+    }
+
+    private static func check(_ settings: Settings, _ warnings: [String]) throws(Failure) -> Report {
+        let files = try KeyFiles.load(settings, at: SystemTime().now())
+        var lines = ["The settings are valid. The master key file has \(files.data.sealing.count) keys."]
+        if let program = settings.command.words.first {
+            lines.append("\(program) issues the certificates of phones.")
+        }
+        lines += warnings.map { "Warning: \($0)" }
+        return Report(
+            lines.joined(separator: "\n"),
+            json: .object([
+                "keys": .integer(Int64(files.data.sealing.count)),
+                "command": .array(settings.command.words.map { .string($0) }),
+                "warnings": .array(warnings.map { .string($0) }),
+            ]))
     }
 
     /// Restricts this process, unless it loads a token's module. The module is code of the token's
@@ -89,5 +115,30 @@ public enum KeysProgram {
             throw Failure(.usage, "--peer: there is no user \(name)", next: "Give the user that runs twoefayd.")
         }
         return entry.pointee.pw_uid
+    }
+}
+
+extension Settings {
+    /// Throws if the command must not be run. Returns warnings about its place.
+    fileprivate func checkCommandFile() throws(Failure) -> [String] {
+        guard let program = command.words.first else { return [] }
+        if let fault = CommandFile.fault(program) {
+            throw Failure(
+                .failed, "phone_ca.command: \(fault)",
+                next: "The command must be a program that only root or the user of twoefay-keys can change.")
+        }
+        return CommandFile.warnings(program)
+    }
+
+    /// Starts the process that runs the command; nil without one.
+    fileprivate func startLauncher() throws(Failure) -> Int32? {
+        guard !command.words.isEmpty else { return nil }
+        do throws(SystemFailure) {
+            return try CommandLauncher.start(command.words, timeout: .seconds(command.seconds))
+        } catch {
+            throw Failure(
+                .failed, "the launcher of phone_ca.command cannot be started: \(error)",
+                next: "The machine is out of processes, memory or file descriptors.")
+        }
     }
 }

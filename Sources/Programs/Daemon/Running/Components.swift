@@ -196,13 +196,20 @@ extension PhoneIssuer {
         case .est(let options, let root):
             let issuer = ESTIssuer(options)
             return (OutsideAuthority(issuer, root: root, time: time), { issuer.close() })
+        case .command(let client, let command, let root):
+            let issuer = try CommandIssuer(
+                client, issuesTagged: command.documents == .on, timeout: .seconds(command.seconds), time: time)
+            return (OutsideAuthority(issuer, root: root, time: time), { issuer.close() })
         }
     }
 
     /// The dependency on the key service for `/ready`; nil if the key is in this process.
     var dependency: Dependency? {
-        guard case .service(let client) = self else { return nil }
-        return Dependency("key_service", isAdvisory: true) { client.fault }
+        switch self {
+        case .service(let client), .command(let client, _, _):
+            return Dependency("key_service", isAdvisory: true) { client.fault }
+        case .authority, .est: return nil
+        }
     }
 }
 

@@ -31,6 +31,7 @@ final class KeyHolder: Sendable {
             return .keys(materials.data)
         }
         switch request {
+        case .request: return .refused("no command is set in phone_ca.command")
         case .unwrap:
             log.notice("keys.unwrapped", [.process: Int(process), .count: materials.data.sealing.count])
             return .keys(materials.data)
@@ -83,11 +84,15 @@ final class KeyHolder: Sendable {
 /// The run of `twoefay-keys` on the calling thread, from listening to the stop signal.
 enum KeyServiceRun {
     static func run(
-        _ settings: Settings, _ holder: KeyHolder, _ listener: KeyListener, users: Set<uid_t>
+        _ settings: Settings, _ holder: KeyHolder, _ listener: KeyListener, launcher: Int32?, users: Set<uid_t>
     ) throws(Failure) {
         try MainThread.run(settings.log) { main, signals, written async throws(Failure) in
             let log = written.log
-            let server = KeyServer(loop: main, listener: listener, users: users, log: log) { request, process in
+            let commands = launcher.map {
+                CommandService(loop: main, launcher: $0, timeout: .seconds(settings.command.seconds), log: log)
+            }
+            let server = KeyServer(loop: main, listener: listener, users: users, log: log, commands: commands) {
+                request, process in
                 holder.answer(request, of: process, log: log)
             }
             do throws(SystemFailure) {

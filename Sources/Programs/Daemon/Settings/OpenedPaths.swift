@@ -20,7 +20,7 @@ extension Settings {
             own.masterKey = own.tls.phones
             own.tls.phonesKey = own.tls.phones
         }
-        if est.url != nil { own.tls.phonesKey = own.tls.phones }
+        if hasOutsideAuthority { own.tls.phonesKey = own.tls.phones }
         var paths = [OpenedPath(path: directory.isEmpty ? "." : directory, access: .reading)]
         paths += Self.files(in: own).map { OpenedPath(path: path(of: $0), access: .reading) }
         switch try? storageURL() {
@@ -44,7 +44,7 @@ extension Settings {
     /// the process removes its socket at the end.
     func keyServiceRules(socket: String) -> LandlockRules {
         var rules = LandlockRules.system
-        for file in [masterKey, tls.phones] + (est.url == nil ? [tls.phonesKey] : []) {
+        for file in [masterKey, tls.phones] + (hasOutsideAuthority ? [] : [tls.phonesKey]) {
             rules.allow(path(of: file), .reading)
         }
         rules.allow(socket, .changing)

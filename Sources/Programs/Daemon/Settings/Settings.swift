@@ -32,6 +32,7 @@ public struct Settings: Sendable, Equatable {
     public var tls = TLSFiles()
     /// The authority of the phones outside of the installation.
     public var est = ESTService()
+    public var command = CertificateCommand()
     public var push = PushService()
     public var webPush = WebPushService()
     public var webhooks = WebhookSettings()

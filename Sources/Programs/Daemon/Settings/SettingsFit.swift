@@ -24,6 +24,13 @@ extension SettingsReader {
         } else if let fault = checkEST() {
             problem(root.place(of: "est"), fault)
         }
+        if settings.command.words.isEmpty {
+            if !seen.contains("phone_ca.command") {
+                reportIdle(["phone_ca.timeout", "phone_ca.documents"], without: "phone_ca.command", root)
+            }
+        } else if let fault = checkCommand() {
+            problem(root.place(of: "phone_ca"), fault)
+        }
         checkTexts(root)
         checkAttestations(root)
         checkSignedPolicies(root)

@@ -25,6 +25,7 @@ final class ServedKeys: Sendable {
 
     init(
         users: Set<uid_t> = [getuid()], limits: KeyServer.Limits = KeyServer.Limits(),
+        command: [String]? = nil, timeout: Duration = .seconds(60),
         issuing issue: (@Sendable (DeviceID, P256PublicKey) -> KeyReply)? = nil
     ) async throws {
         directory = try TemporaryDirectory()
@@ -36,9 +37,13 @@ final class ServedKeys: Sendable {
         let authority = try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now())
         self.authority = authority
         let (loop, log, time) = (group.loops[0], Log(minimum: .debug, sink: sink), time)
+        let program = try BuiltProgram.keys.path
+        let launcher = try command.map { try CommandLauncher.start($0, timeout: timeout, program: program) }
         let outcome = await loop.perform { () async -> Result<LoopBound<KeyServer>, SystemFailure> in
-            let server = KeyServer(loop: loop, listener: listener, users: users, limits: limits, log: log) {
-                request, _ in
+            let commands = launcher.map { CommandService(loop: loop, launcher: $0, timeout: timeout, log: log) }
+            let server = KeyServer(
+                loop: loop, listener: listener, users: users, limits: limits, log: log, commands: commands
+            ) { request, _ in
                 switch request {
                 case .unwrap: .keys(keys)
                 case .issue(let device, let key):
@@ -50,6 +55,7 @@ final class ServedKeys: Sendable {
                     (try? authority.signerCertificate(for: key, tag: tag, of: device, at: time.now())).map {
                         .certificate($0)
                     } ?? .refused("not now")
+                case .request: .refused("there is no command")
                 case .revocationList(let revoked):
                     (try? authority.phoneRevocationList(revoked, at: time.now())).map { .revocationList($0) }
                         ?? .refused("not now")
