@@ -284,7 +284,7 @@ let clients = layer(
         "Phone",
         [
             "Attestation", "Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "JSON", "Phone", "TLS", "TestSupport",
-            "TwoefayClient", "World", "twoefay", "twoefayd",
+            "TwoefayClient", "World", "twoefay", "twoefay-keys", "twoefayd",
         ], scripts: ["Page"]),
     tests(
         "FakeAPNs",
