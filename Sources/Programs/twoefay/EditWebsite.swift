@@ -38,7 +38,7 @@ extension Tool {
         defer { store.close() }
         let website = try store.website(named: invocation.operand(0))
         let new = try change.applied(to: website.traits)
-        try settings.requireAttestable(try WebsitePolicy(new, settings: settings))
+        try settings.requireAttestable(try WebsitePolicy(new, settings: settings), of: website.name)
         let differences = try Difference.between(website.traits, new, settings: settings)
         let name = website.name
         let secret = try NewSecret(of: website, at: new.webhookURL, invocation.value("out"), settings: settings)

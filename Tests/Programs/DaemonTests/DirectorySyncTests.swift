@@ -34,6 +34,23 @@ import World
         #expect(try await shop.rig.decide(.approve, asked.challenge, number: asked.number, by: phone) == .success)
     }
 
+    /// Phones of the group could never approve, because their answers are not signed.
+    @Test(arguments: StoreKind.all) func groupThatNoPhoneCanMeetIsNotSynced(kind: StoreKind) async throws {
+        for (answers, demand) in [("certificate", "pin: required"), ("website", "max_uv_age: 60")] {
+            let groups = "groups:\n  - group: board\n    policy: {\(demand)}"
+            let shop = try await SyncedShop(kind, policies: ["answers": answers], groups)
+            for run in [{ _ = try shop.sync("1,ada,,,,,board") }, { _ = try shop.sync.dryRun() }] {
+                let failure = #expect(throws: Failure.self) { try run() }
+                let message = failure?.message ?? ""
+                #expect(message.hasPrefix("the group board of the directory staff: "), "\(message)")
+                #expect(message.contains("needs answers: signed"), "\(message)")
+            }
+            #expect(try shop.user("ada") == nil)
+            let signed = try await SyncedShop(kind, groups)
+            #expect(try signed.sync("1,ada,,,,,board").counts.added == 1)
+        }
+    }
+
     // MARK: Leavers
 
     @Test(arguments: StoreKind.all) func leaverCannotLogInUntilTheReturn(kind: StoreKind) async throws {

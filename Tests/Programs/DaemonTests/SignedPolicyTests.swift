@@ -1,4 +1,5 @@
 import Domain
+import Storage
 import Testing
 
 @testable import Daemon
@@ -42,5 +43,27 @@ import Testing
         for answers in ["certificate", "website"] {
             _ = try read("policies:\n  answers: \(answers)\n  pin: none\n  max_uv_age: none\n")
         }
+    }
+
+    /// A group cannot set `answers`, so its demands must fit those of its website.
+    @Test func demandOfAGroupNeedsSignedAnswersOfItsWebsite() throws {
+        let settings = try read(
+            """
+            directories:
+              - {name: staff, website: shop, kind: csv, file: a.csv, groups: [{group: board, policy: {pin: required}}]}
+            """)
+        func traits(_ policy: String) -> Websites.Traits {
+            Websites.Traits(displayName: "Shop", policy: policy, webhook: nil)
+        }
+        for (name, policy, isRefused) in [
+            ("shop", #"{"answers":"certificate"}"#, true), ("shop", #"{"answers":"signed"}"#, false),
+            ("club", #"{"answers":"certificate"}"#, false),
+        ] {
+            let website = try WebsitePolicy(traits(policy), settings: settings)
+            let failure = (try? settings.requireAttestable(website, of: name)) == nil
+            #expect(failure == isRefused, "\(name) \(policy)")
+        }
+        let new = try NewWebsite(name: "shop", policies: [("answers", "certificate")])
+        #expect(throws: Failure.self) { try new.requireAttestable(settings) }
     }
 }

@@ -57,7 +57,9 @@ public struct DirectorySync: Sendable {
 
     /// Reads the source and plans the changes. It changes nothing.
     public func dryRun() throws(Failure) -> Outcome {
-        let plan = try plan(try website().id)
+        let website = try website()
+        try settings.requireGroups(of: website.name, under: try policy(website))
+        let plan = try plan(website.id)
         return Outcome(plan: plan, conflicts: plan.conflicts)
     }
 
@@ -81,11 +83,13 @@ public struct DirectorySync: Sendable {
     ) throws(Failure) -> Outcome {
         do throws(Failure) {
             let website = try website()
+            let policy = try policy(website)
+            try settings.requireGroups(of: website.name, under: policy)
             let plan = try plan(website.id)
             guard allowsMany || !plan.exceeds(percent: directory.disableLimit) else { throw tooMany(plan) }
             var writing = DirectoryWriting(
                 writes: DirectoryWrites(source: directory.name, website: website.id, run: run, at: time.now()),
-                website: website.id, isVouched: try policy(website).addresses == .vouched, keys: keys)
+                website: website.id, isVouched: policy.addresses == .vouched, keys: keys)
             var outcome = Outcome(plan: plan, conflicts: plan.conflicts)
             for start in stride(from: 0, to: plan.actions.count, by: Self.chunk) {
                 guard !isStopped() else { throw Self.stopped }

@@ -1,9 +1,14 @@
 import Domain
 
 extension Settings {
-    /// Refuses the policies of a website if no phone could meet them under these settings, or if they
-    /// have no effect.
-    public func requireAttestable(_ website: WebsitePolicy) throws(Failure) { try requireMeetable(website.policy) }
+    /// Refuses the policies of a website if no phone could meet them under these settings, if they
+    /// have no effect, or if the phones of a directory's group could not meet those of the group.
+    ///
+    /// - Parameter name: the name of the website.
+    public func requireAttestable(_ website: WebsitePolicy, of name: String) throws(Failure) {
+        try requireMeetable(website.policy)
+        try requireGroups(of: name, under: website.policy)
+    }
 
     fileprivate func requireMeetable(_ policy: Policy) throws(Failure) {
         do throws(SettingsFault) {
@@ -30,5 +35,6 @@ extension NewWebsite {
         // The policies were checked one by one; `changed` cannot fail here.
         guard let own = try? settings.policy.changed(by: policy) else { return }
         try settings.requireMeetable(own)
+        try settings.requireGroups(of: name, under: own)
     }
 }

@@ -89,7 +89,7 @@ public enum DaemonProgram {
         lines.append(hardening.line)
         let warnings =
             warnings + [estFault].compactMap { $0 } + [files.attestations.problem].compactMap { $0 }
-            + files.certificates.compactMap { $0.warning(at: now) }
+            + files.certificates.compactMap { $0.warning(at: now) } + (try settings.groupWarnings(store))
         lines += warnings.map { "Warning: \($0)" }
         return Report(
             lines.joined(separator: "\n"),

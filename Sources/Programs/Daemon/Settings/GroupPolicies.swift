@@ -1,0 +1,59 @@
+import Domain
+import Relay
+import Storage
+
+/// The check of the policies of directory groups against those of their website. A group cannot set
+/// `answers`, so a demand of its own that only a signed answer meets may not fit the website.
+extension Settings {
+    /// Refuses the policies of a website if the users of a group could not meet those of their group
+    /// beside them.
+    ///
+    /// - Parameter policy: the policies of the website, with those of the settings.
+    public func requireMeetableGroups(of website: String, under policy: Policy) throws(SettingsFault) {
+        for directory in directories.all where directory.website == website {
+            for group in directory.groups {
+                guard let own = try? policy.changed(by: group.policy) else { continue }
+                do throws(SettingsFault) {
+                    try own.requireSignedAnswers()
+                } catch {
+                    throw SettingsFault(
+                        "the group \(group.group ?? group.filter ?? "") of the directory \(directory.name): "
+                            + error.message)
+                }
+            }
+        }
+    }
+
+    /// The warnings of `twoefayd --check`: it knows the websites' own policies from the store. A relay
+    /// starts with such settings, and the syncs of the directory fail.
+    func groupWarnings(_ store: Store) throws(Failure) -> [String] {
+        var warnings: [String] = []
+        for name in Set(directories.all.map(\.website)).sorted() {
+            let found: Websites.Listed?
+            do throws(StoreFailure) {
+                found = try store.runBlocking(Websites.named(name))
+            } catch {
+                throw Failure(store: error)
+            }
+            guard let website = found, let own = try? policy.changed(by: website.traits.policy) else { continue }
+            do throws(SettingsFault) {
+                try requireMeetableGroups(of: name, under: own)
+            } catch {
+                warnings.append(error.message)
+            }
+        }
+        return warnings
+    }
+
+    /// Does the same as `requireMeetableGroups`, for commands.
+    func requireGroups(of website: String, under policy: Policy) throws(Failure) {
+        do throws(SettingsFault) {
+            try requireMeetableGroups(of: website, under: policy)
+        } catch {
+            throw Failure(
+                .conflict, error.message,
+                next: "Nothing was changed. Change 'groups' of the directory in the settings, or: twoefay website edit "
+                    + "\(website) --answers signed")
+        }
+    }
+}
