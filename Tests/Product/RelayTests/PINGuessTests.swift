@@ -78,8 +78,48 @@ import Testing
         for left in 1...4 { #expect(refusals.count { $0 == .pin(.pukWrong(triesLeft: left)) } == 1) }
         #expect(refusals.count { $0 == .pin(.pukLocked) } == 12)
         #expect(try shop.audited("puk.wrong") == 4 && shop.audited("puk.locked") == 1)
-        // The right one comes too late.
+        // The right one comes too late, also when the relay accepts further requests of the phone.
+        shop.rig.time.advance(by: .seconds(60))
         #expect(try await shop.send(reset, puk: shop.puk) == .failure(.pin(.pukLocked)))
+    }
+
+    /// A right change that arrives twice at both relays, amid wrong PINs, is one change.
+    @Test(arguments: [StoreKind.file, .mariadb]) func rightChangeAmidWrongPINsIsMadeOnce(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        let other = try await RelayRig(beside: shop.rig)
+        let asked = try await shop.ask()
+        let phone = try await shop.credential()
+        let new = PINShop.newKey()
+        let change = try shop.statement("change", 2, pin: new)
+        let signature = try PINShop.signature(change, by: shop.pin)
+        let wrong = [
+            try await shop.answer(asked, pin: PINShop.newKey()), try await shop.answer(asked, pin: PINShop.newKey()),
+        ]
+        let (changes, refusals) = try await withThrowingTaskGroup(
+            of: (Result<PhonePIN, Refusal>?, Refusal?).self
+        ) { group in
+            for relay in [shop.rig, other] {
+                for _ in 0..<2 {
+                    group.addTask { (try await shop.send(change, pinSignature: signature, to: relay), nil) }
+                }
+            }
+            for (answer, relay) in zip(wrong, [shop.rig, other]) {
+                group.addTask { (nil, try await Self.refusal(shop.post(answer, asked, by: phone, to: relay))) }
+            }
+            return try await group.reduce(into: ([Result<PhonePIN, Refusal>](), [Refusal]())) { all, one in
+                all.0 += [one.0].compactMap(\.self)
+                all.1 += [one.1].compactMap(\.self)
+            }
+        }
+        #expect(changes.count == 4 && changes.allSatisfy { (try? $0.get())?.version == 2 }, "\(changes)")
+        // A wrong one counts against the former PIN, or was read before the change and counts for nothing.
+        let expected: [Refusal] = [
+            .pin(.wrong(triesLeft: 2)), .pin(.wrong(triesLeft: 1)), .limited(retryAfter: .zero),
+        ]
+        #expect(refusals.count == 2 && refusals.allSatisfy(expected.contains), "\(refusals)")
+        #expect(try shop.audited("pin.changed") == 1 && shop.audited("pin.locked") == 0)
+        #expect(try await shop.approve(asked, pin: new) == .success(.success))
     }
 
     /// A wrong answer that arrives many times at both relays costs one try.

@@ -172,7 +172,7 @@ import World
         func unlocks(_ present: PhonePIN) async throws -> Bool {
             try await shop.rig.on { relay in
                 let change = PINChange(of: before, .unlock, key: key, pukKey: key, present: present, at: now)
-                return try await store.store(change, as: relay.operations.new())
+                return try await store.store(change, as: relay.operations.new()) == true
             }
         }
         #expect(try await !unlocks(before.pin))
@@ -188,6 +188,7 @@ import World
             let shop = try await PINShop(kind)
             try await shop.set()
             let code = try #require(try await issue(shop))
+            // The MAC covers that the code is void, and no smaller count.
             for number in 1...5 { _ = try await unlock(shop, 2, other(code, number)) }
             let phone = try await shop.credential()
             try shop.rig.forge("UPDATE device SET \(change)")
@@ -201,6 +202,18 @@ import World
             }
             #expect(outcome == .failure(.broken), "\(change)")
         }
+    }
+
+    /// Who writes to the store can forget up to four wrong codes, as the threat model says, and gains
+    /// no further try by it once the code is void.
+    @Test(arguments: StoreKind.all) func wrongCodesBeforeTheLastCanBeForgotten(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        let code = try #require(try await issue(shop))
+        for number in 1...4 { _ = try await unlock(shop, 2, other(code, number)) }
+        try shop.rig.forge("UPDATE device SET unlock_failures = 0")
+        #expect(try await unlock(shop, 2, other(code, 5)) == .failure(.pin(.unlockWrong(triesLeft: 4))))
+        #expect(try await unlock(shop, 2, code).get().version == 2)
     }
 
     @Test func statementHasExactlyOneCode() async throws {

@@ -15,8 +15,11 @@ public protocol PINStore: Sendable {
     /// - Returns: the PIN afterwards, and whether this change has locked it; nil if the phone is no
     ///   longer active.
     func countWrong(_ wrong: WrongPIN, as operation: Operation) async throws(StoreFailure) -> CountedPIN?
-    /// Stores a new PIN. Returns false if the stored one is not the one that was read.
-    func store(_ change: PINChange, as operation: Operation) async throws(StoreFailure) -> Bool
+    /// Stores a new PIN.
+    ///
+    /// - Returns: whether it was stored now; false if another relay has stored the same statement
+    ///   before, and nil if the stored PIN is not the one that was read.
+    func store(_ change: PINChange, as operation: Operation) async throws(StoreFailure) -> Bool?
     /// Whether this operation has stored a PIN of the phone.
     func hasChangedPIN(of phone: PhoneCredential, by operation: Operation) async throws(StoreFailure) -> Bool
     /// Whether one of these keys has another purpose, or had one.
@@ -174,10 +177,11 @@ extension Relay {
             let change = PINChange(
                 of: phone, statement.change, key: statement.key.x963, pukKey: statement.pukKey?.x963,
                 present: present, at: time.now())
-            let isStored = try await withStore("pin") { () async throws(StoreFailure) in
+            let stored = try await withStore("pin") { () async throws(StoreFailure) in
                 try await store.store(change, as: operation)
             }
-            guard isStored else { continue }
+            guard let isNew = stored else { continue }
+            guard isNew else { return try await pin(of: phone) }
             metrics.changed(pin: PINOutcome(change.change))
             log.info(
                 change.event, [.website: phone.website.name, .user: phone.user.text, .device: phone.id.text])

@@ -41,7 +41,7 @@ extension Store: PINStore {
             })
     }
 
-    public func store(_ change: PINChange, as operation: Operation) async throws(StoreFailure) -> Bool {
+    public func store(_ change: PINChange, as operation: Operation) async throws(StoreFailure) -> Bool? {
         let (phone, present) = (change.phone, change.present)
         let event = "\(change.event)"
         let code = change.change == .unlock ? present.unlock : nil
@@ -66,7 +66,7 @@ extension Store: PINStore {
             Query(
                 change: Change(
                     "set pin", operation, rows: rows + AccountEventRows.rows(.pinChanged, as: operation), writes)
-            ) { rows in rows.happened })
+            ) { rows throws(StoreFailure) in try rows.happenedAt.map { $0 == change.at } })
     }
 
     public func hasChangedPIN(of phone: PhoneCredential, by operation: Operation) async throws(StoreFailure) -> Bool {
