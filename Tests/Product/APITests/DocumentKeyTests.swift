@@ -115,6 +115,49 @@ import World
         #expect(found.first?.key == (try #require(DeviceID(signer.device))).bytes)
     }
 
+    /// A whole row that somebody kept and puts back has a right MAC. It counts as soon as its serial
+    /// number, which no MAC covers, is not revoked either. The audit shows it.
+    @Test(arguments: StoreKind.all) func keptRowCountsAndIsFoundByTheAudit(kind: StoreKind) async throws {
+        let signer = try await Signer(kind)
+        let rig = signer.rig.relay
+        #expect(try await signer.certify().status == 200)
+        try rig.execute("CREATE TABLE kept_row AS SELECT * FROM tagged_certificate")
+        defer { #expect(throws: Never.self) { try rig.execute("DROP TABLE kept_row") } }
+        rig.time.advance(by: .seconds(7))
+        #expect(try await signer.certify(key: try P256PrivateKey.generate()).status == 200)
+        let statement = try signer.statement()
+        #expect(await signer.verify(statement)["valid"] == false)
+        try rig.forge("DELETE FROM tagged_certificate")
+        try rig.forge("INSERT INTO tagged_certificate SELECT * FROM kept_row")
+        #expect(await signer.verify(statement)["fault"] == "certificate")
+        try rig.forge("UPDATE certificate SET revoked_at = NULL")
+        #expect(await signer.verify(statement)["valid"] == true)
+        let store = rig.store
+        let found = try await rig.on { _ in try await store.run(OutdatedRow.all) }
+        #expect(found.map(\.table) == ["tagged_certificate"])
+    }
+
+    /// One relay certifies a key while another one binds a phone with it. It gets one purpose.
+    @Test(arguments: [StoreKind.file, .mariadb]) func keyGetsOnePurposeAtTwoRelays(kind: StoreKind) async throws {
+        let signer = try await Signer(kind)
+        let other = Site(rig: try await APIRig(beside: signer.rig), certificate: signer.shop.certificate)
+        for round in 1...6 {
+            let holder = try await Signer(beside: signer, user: "holder-\(round)")
+            let user = try await signer.shop.register("eve-\(round)")
+            let key = try P256PrivateKey.generate()
+            let phone = try TestPhone(pushToken: "eve", key: key, agreement: try P256PrivateKey.generate())
+            async let certified = holder.certify("legacy", key: key)
+            async let bound = other.verify(phone, token: user.token, code: user.code, from: "192.0.2.\(round)")
+            let statuses = [try await certified.status, try await bound.status]
+            #expect(statuses.count { $0 == 200 } == 1, "\(statuses)")
+            let thumbprint = Hex.encode(key.publicKey.spkiThumbprint)
+            let purposes = try ["device", "tagged_certificate"].map {
+                try signer.rig.relay.count("SELECT count(*) FROM \($0) WHERE thumbprint = x'\(thumbprint)'")
+            }
+            #expect(purposes.reduce(0, +) == 1, "\(purposes)")
+        }
+    }
+
     /// Replacing a key revokes all of its certificates, not only the newest one.
     @Test(arguments: StoreKind.all) func newKeyRevokesAllCertificatesOfTheOldOne(kind: StoreKind) async throws {
         let signer = try await Signer(kind)

@@ -1,3 +1,4 @@
+import Bytes
 import Domain
 import Synchronization
 import TestSupport
@@ -245,6 +246,48 @@ struct GaleraTests {
         #expect(Set(leased.joined()).count == count)
     }
 
+    /// Two relays at two nodes try PINs of one phone at the same time. Certification refuses one of two counts at
+    /// COMMIT, and its relay counts again.
+    @Test func twoRelaysAtTwoNodesCountWrongPINsExactly() async throws {
+        let bench = try Bench(Migration.all)
+        let stores = try (0..<2).map { try bench.database(first: $0, Migration.all).open(.require, options: .patient) }
+        defer { for store in stores { store.close() } }
+        try await Sample.fill(stores[0], at: try bench.url(of: 0))
+        let operations = Operations(
+            masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
+        var number = 0
+        repeat {
+            number += 1
+            let phone = PhoneCredential(
+                id: Sample.id(number), user: Sample.id(number), key: Sample.key(number), publicKey: [],
+                website: WebsiteRow(id: Sample.website, name: "shop", displayName: "Shop", policy: "{}"), failures: 0,
+                failedAt: nil, isCertified: true)
+            let set = PINChange(of: phone, .set, key: [4], pukKey: [4], present: PhonePIN(), at: Sample.now)
+            #expect(try await stores[0].store(set, as: operations.new()) == true)
+            let wrong = WrongPIN(.pin, of: phone, version: 1, challenge: nil, at: Sample.now + .seconds(1))
+            let counted = try await withThrowingTaskGroup(of: CountedPIN?.self) { group in
+                for guess in 0..<8 {
+                    let (store, operation) = (stores[guess % 2], operations.new())
+                    group.addTask { try await store.countWrong(wrong, as: operation) }
+                }
+                return try await group.reduce(into: [CountedPIN?]()) { $0.append($1) }
+            }
+            #expect(counted.count { $0?.isNew == true } == PhonePIN.tries)
+            #expect(counted.count { $0?.isLocking == true } == 1)
+            for store in stores { #expect(try await store.pin(of: phone)?.failures == PhonePIN.tries) }
+        } while stores.allSatisfy { $0.conflicts == 0 } && number < Sample.count
+        #expect(stores.contains { $0.conflicts > 0 })
+        let events = try await stores[1].run(Script("events", reads: [Self.countedPINs()]))[0].map {
+            "\(try $0.text("event")) \(try $0.integer("events"))"
+        }
+        #expect(events == ["pin.locked \(number)", "pin.wrong \((PhonePIN.tries - 1) * number)"])
+    }
+
+    private static let countedPINs = Statement(
+        """
+        SELECT event, count(*) AS events FROM audit WHERE event IN ('pin.wrong', 'pin.locked')
+        GROUP BY event ORDER BY event
+        """)
     private static let relay = Statement("INSERT INTO relay (id, beat, started_at) VALUES (:relay, 0, :now)")
     private static let due = Statement(
         "INSERT INTO outbox (id, kind, due_at, attempts) VALUES (:entry, 'expiry', :now, 0)")
