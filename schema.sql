@@ -74,7 +74,7 @@ CREATE TABLE IF NOT EXISTS user (
     identity_document varchar(256),         -- the document that was checked
     expires_at datetime(3),                 -- no login of the user succeeds from then on; null: the user does not expire
     expires_by varchar(16),                 -- who set that time: website, or operator, whose time a website can only shorten
-    challenge_id binary(16),                -- the newest challenge; its row is deleted after retention.logins
+    challenge_id binary(16),                -- the newest challenge, but no reminder about a recovery beside an open one; its row is deleted after retention.logins
     former_email varchar(512),              -- the mail address before the changes of the last days; null: never changed
     email_changed_at datetime(3),           -- the mail address was last changed or removed then
     created_at datetime(3) NOT NULL,
