@@ -1,6 +1,7 @@
 import Daemon
 import Domain
 import JSON
+import Relay
 import Storage
 import World
 
@@ -19,6 +20,7 @@ extension Tool {
                 .conflict, "\(user.fullName) is \(state.rawValue) already, by an operator",
                 next: "Nothing was changed. 'twoefay user unlock' lifts a lock and a freeze.")
         }
+        let obstacle = try store.told(user).obstacle.map { "The user is not told of it: \($0.text)." }
         // A user who reported fraud stays frozen, and one who left the directory stays disabled.
         let state: UserState = [.frozen, .disabled].contains(user.state) ? user.state : .locked
         guard state != .disabled else {
@@ -30,7 +32,7 @@ extension Tool {
             """
             \(user.fullName) is \(state.rawValue). Every login fails with the reason \(state.rawValue), and no phone gets a challenge.
             Only an operator can lift this: twoefay user unlock \(user.username.asShellWord) --website \(user.website)
-            """, json: user.changed(to: state))
+            """ + (obstacle.map { "\n\($0)" } ?? ""), json: user.changed(to: state))
     }
 
     static let unlockUser = Subcommand(

@@ -15,7 +15,31 @@ extension Tool {
         defer { store.close() }
         var user = try store.user(invocation)
         try store.complete(&user)
-        return Report(user.text(at: store.now), json: user.json(at: store.now))
+        let (told, ways) = (try store.told(user), try? store.waysIn(user))
+        let texts = [user.text(at: store.now), ways?.text(of: user) ?? "", told.text]
+        guard case .object(var object) = user.json(at: store.now) else { return Report("", json: .null) }
+        object.set("announcements", told.json)
+        object.set("ways_in", ways?.json ?? .null)
+        object.set("idle_factors", ways?.idleJSON ?? .null)
+        return Report(texts.filter { !$0.isEmpty }.joined(separator: "\n\n"), json: .object(object))
+    }
+}
+
+extension WaysIn {
+    fileprivate var json: JSONValue { .array(usable.map { .string($0.rawValue) }) }
+
+    fileprivate var idleJSON: JSONValue {
+        .object(JSONObject(idle.map { ($0.factor.rawValue, .string($0.reason)) }))
+    }
+
+    /// What does not count, and the warning if nothing is left; empty if all is well.
+    fileprivate func text(of user: Accounts.User) -> String {
+        var lines = idle.map { "No login ends by \($0.factor.rawValue): \($0.reason)." }
+        if usable.isEmpty, !isWebsiteAnswering {
+            lines.append(
+                "The user has no factor, and cannot log in. After you have checked who the person is: \(user.wayBack)")
+        }
+        return lines.joined(separator: "\n")
     }
 }
 

@@ -66,6 +66,11 @@ extension Tool {
             lines.append(failure.text)
             members.set("store", failure.json)
         }
+        if settings.mail.url == nil {
+            lines.append(
+                "No mail server is set (mail.url): users are told nothing of locks, new phones and recoveries.")
+        }
+        members.set("mail", .bool(settings.mail.url != nil))
         let certificates = CertificateExpiry.all(settings)
         lines += certificates.compactMap { $0.warning(at: now) }.map { "Warning: \($0)" }
         members.set("certificates", CertificateExpiry.json(certificates, at: now))

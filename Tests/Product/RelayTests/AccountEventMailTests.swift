@@ -100,7 +100,8 @@ import World
                 .mail, of: user, at: fixture.shop, address: "waiting@example.com", state: .waiting)
             try await fixture.lockAndUnlock()
             try await fixture.rig.round(after: .seconds(1))
-            #expect(fixture.rig.mails.sent.count == (email == nil ? 1 : 2))
+            // An address that was added after the event gets its mail, too.
+            #expect(fixture.rig.mails.sent.count == 2)
             #expect(Set(fixture.rig.mails.sent.map(\.to)) == ["new@example.com"])
         }
     }
@@ -166,6 +167,38 @@ import World
         // An installation without a mail server is no reason for an alert.
         let lines = fixture.rig.sink.drain().filter { $0.contains("event=mail.") }
         #expect(lines.count == 1 && lines[0].contains("level=info event=mail.undeliverable"), "\(lines)")
+    }
+
+    @Test(arguments: StoreKind.all) func eventWithoutAMailServerIsCounted(kind: StoreKind) async throws {
+        let fixture = try await Fixture(kind)
+        try await fixture.rig.on { relay in relay.replace(MessageCouriers()) }
+        try await fixture.rig.round(after: .seconds(1))
+        #expect(fixture.rig.registry.number("twoefay_announcements_unsent_total{reason=\"no_server\"}") == 1)
+        #expect(try fixture.mails() == 0)
+    }
+
+    /// A lock of which nobody learns is counted, and the audit of the user has the reason.
+    @Test(arguments: StoreKind.all) func eventOfAUserWithoutAnAddressIsCounted(kind: StoreKind) async throws {
+        let fixture = try await Fixture(kind, email: nil)
+        let (rig, user) = (fixture.rig, fixture.phone.user)
+        let metric = "twoefay_announcements_unsent_total{reason=\"no_address\"}"
+        #expect(rig.registry.number(metric) == 0)
+        try await fixture.lockAndUnlock()
+        rig.time.advance(by: .seconds(5))
+        try await rig.round(after: .zero)
+        #expect(rig.mails.sent.isEmpty)
+        #expect(try fixture.mails() == 0)
+        // The phone that was bound, and the lock.
+        #expect(rig.registry.number(metric) == 2)
+        let now = rig.time.now()
+        let unsent = try await rig.on { _ in try await rig.store.run(Announcements.unsent(to: user)) }
+        #expect(unsent == Announcements.Unsent(count: 2, lastAt: now))
+        let bob = try await Person.registered("bob", at: fixture.shop, rig, email: "bob@example.com")
+        let other = try await bob.bound(try TestPhone(pushToken: "bob"), bob.code).user
+        try await rig.round(after: .seconds(1))
+        #expect(rig.mails.sent.map(\.to) == ["bob@example.com"])
+        let none = try await rig.on { _ in try await rig.store.run(Announcements.unsent(to: other)) }
+        #expect(none == Announcements.Unsent(count: 0, lastAt: nil))
     }
 
     @Test(arguments: StoreKind.all) func eventMailsPerUserAreLimited(kind: StoreKind) async throws {

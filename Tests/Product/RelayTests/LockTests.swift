@@ -253,7 +253,7 @@ import World
         func audits(_ event: String) throws -> Int64 {
             try rig.count("SELECT count(*) FROM audit WHERE event = '\(event)' AND outcome = 'operator'")
         }
-        let announced = "SELECT count(*) FROM outbox WHERE event = 'user.locked'"
+        let announced = "SELECT count(*) FROM outbox WHERE event = 'user.locked' AND kind = 'webhook'"
         try rig.execute("UPDATE website SET webhook_url = 'https://shop.example/hook'")
         try rig.execute("UPDATE user SET state = '\(state.rawValue)', stopped_by = 'phone' WHERE username = 'ada'")
         #expect(try await fixture.lock())

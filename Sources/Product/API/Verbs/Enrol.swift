@@ -89,7 +89,7 @@ enum Enrol {
         let user = try await call.relay.user(named: try username(call), of: website)
         let devices = try await call.relay.devices(of: user)
         let factors = try await call.relay.codeFactors(of: user)
-        let codes = factors.map { JSONValue.object($0.json(of: user)) }
+        let codes = factors.map { JSONValue.object($0.json(of: user, from: call.relay)) }
         let attestations = try await call.relay.attestations(of: user.id, at: website)
         let certificates = try await call.relay.taggedCertificates(of: user.id, at: website)
         var views: [JSONValue] = []

@@ -101,7 +101,8 @@ enum Factors {
         let factor = try await call.relay.addHOTP(
             username: username, seed: TokenSeed(secret: secret, counter: Int64(call[P.counter] ?? 0)),
             shape: try shape(call), approval: call.approval, by: website, as: call.operation)
-        return .answer(APIResponse(201, factor.json(of: try await call.relay.user(named: username, of: website))))
+        let user = try await call.relay.user(named: username, of: website)
+        return .answer(APIResponse(201, factor.json(of: user, from: call.relay)))
     }
 
     @Sendable private static func resynchronise(_ call: VerbCall, _ website: Website) async throws(Refusal)
@@ -174,11 +175,13 @@ extension TOTPSetup {
 
 extension CodeFactor {
     /// The JSON of a user's factor for the website. An active factor is shown as locked, frozen or
-    /// disabled if its user is, and as locked if all codes are locked.
-    func json(of user: UserRow) -> JSONObject {
+    /// disabled if its user is, and as locked if all codes are locked. Otherwise it is shown as
+    /// undeliverable if its codes are sent and nothing is set up that sends them.
+    func json(of user: UserRow, from relay: Relay) -> JSONObject {
         let barred: UserState? = user.state != .active ? user.state : user.codes.isLocked ? .locked : nil
+        let active = barred?.rawValue ?? (relay.canSend(kind) ? state.rawValue : "undeliverable")
         var object: JSONObject = [
-            "kind": .word(kind), "state": state == .active && barred != nil ? .word(barred) : .word(state),
+            "kind": .word(kind), "state": .string(state == .active ? active : state.rawValue),
             "created_at": .timestamp(createdAt),
         ]
         if let confirmedAt { object.set("confirmed_at", .timestamp(confirmedAt)) }

@@ -124,7 +124,7 @@ enum Recovery {
                 shape: try Factors.shape(call), by: website, as: call.operation)
             let state = try await call.relay.recoveryState(handle: handle, of: website)
             let user = try await call.relay.user(named: state.recovery.username, of: website)
-            return .answer(APIResponse(201, token.json(of: user)))
+            return .answer(APIResponse(201, token.json(of: user, from: call.relay)))
         case .push:
             let activation = try await call.relay.recoverPhone(handle: handle, by: website, as: call.operation)
             let body = try await activation.json(call)

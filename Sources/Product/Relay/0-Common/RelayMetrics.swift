@@ -21,6 +21,7 @@ public struct RelayMetrics: Sendable {
     private let ended: Counters<End>
     private let pushes: Counters<PushOutcomeLabel>
     private let messages: Counters<MessageAttempt>
+    private let unsentAnnouncements: Counters<UnsentAnnouncement.Reason>
     private let backlog = BacklogGauge()
     private let decisionsRefused: Counters<DecisionFault>
     private let barred: Counters<UserState>
@@ -97,6 +98,10 @@ public struct RelayMetrics: Sendable {
             "Attempts to send a mail or text message, by kind and outcome.",
             by: ["kind", "outcome"], MessageAttempt.all
         ) { [$0.kind.rawValue, $0.outcome.rawValue] }
+        unsentAnnouncements = registry.counters(
+            "twoefay_announcements_unsent_total",
+            "Mails about account events that nobody got, by reason: no_server, no_address, limited, refused, expired or "
+                + "other.", by: "reason")
         registry.duration(
             "twoefay_outbox_oldest_overdue_seconds", "Age of the oldest overdue outbox entry, in seconds."
         ) { [backlog] in backlog.late }
@@ -200,6 +205,9 @@ extension RelayMetrics {
     func barred(_ state: UserState) { barred.add(state) }
 
     func certificate(_ outcome: CertificateOutcome) { certificates.add(outcome) }
+
+    /// Counts a mail about an account event that nobody got.
+    func unsent(_ reason: UnsentAnnouncement.Reason) { unsentAnnouncements.add(reason) }
 
     /// Counts a user whose codes were locked.
     func lockedCodes() { codeLocks.add() }

@@ -151,6 +151,9 @@ extension Relay {
         }
     }
 
+    /// Whether the codes of a factor can reach the user, as far as that depends on the settings.
+    public func canSend(_ kind: Factor) -> Bool { !kind.isSent || courier(for: kind) != nil }
+
     func courier(for kind: Factor) -> (any MessageCourier)? { kind == .mail ? mail : texts }
 
     static func takenFault(_ kind: Factor) -> FieldFault {

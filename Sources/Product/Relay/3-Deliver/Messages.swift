@@ -42,12 +42,16 @@ extension Relay {
 
     private func attempt(_ row: MessageRow) async {
         guard let courier = row.kind == .mail ? mail : texts else {
-            return await settle(row, .undeliverable, row.kind == .mail ? "no mail server is set" : "no gateway is set")
+            return await settle(
+                row, .undeliverable,
+                row.kind == .mail ? UnsentAnnouncement.Reason.noServer.text : "no gateway is set")
         }
         let begin = time.now()
         // The reason of the last attempt explains why the message was not sent.
         guard begin < row.expiresAt else { return await settle(row, .expired, row.reason ?? "expired unsent") }
-        guard let address = row.address else { return await settle(row, .undeliverable, "no address") }
+        guard let address = row.address else {
+            return await settle(row, .undeliverable, UnsentAnnouncement.Reason.noAddress.text)
+        }
         guard let content = content(of: row, at: begin) else {
             return await settle(row, .undeliverable, "the content no longer exists")
         }
@@ -159,6 +163,7 @@ extension Relay {
         let fields = fields(of: row, settlement.reason, by: known.gateway)
         // For example, the challenge ended first. The message changes nothing any more.
         guard isFirst else { return log.info(events.overtaken, fields) }
+        if row.content.isAnnouncement, let reason = UnsentAnnouncement.Reason(settlement) { metrics.unsent(reason) }
         switch settlement.step {
         case .sent: log.info(events.accepted, fields)
         case .refused: log.warning(events.refused, fields)

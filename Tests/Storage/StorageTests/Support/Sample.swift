@@ -193,7 +193,7 @@ enum Sample {
             masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SystemRandomness())
         func operation() -> Domain.Operation { operations.new(isRepeatable: true) }
 
-        try await runPersonalSealing(on: store)
+        try await runPersonalSealing(on: store, operation)
         _ = try await store.website(named: "shop", key: key(1))
         _ = try await store.device(id(10), key: key(10))
         _ = try await store.device(key: key(10))

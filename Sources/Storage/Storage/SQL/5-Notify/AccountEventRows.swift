@@ -8,7 +8,8 @@ enum AccountEventRows {
     static let life = Duration.seconds(24 * 3600)
 
     /// Writes the entries of an account event. The statements must follow the change's audit row.
-    /// Websites without a webhook endpoint and users without an address get no entry.
+    /// Websites without a webhook endpoint get no entry. Users without an address get one, so that
+    /// the relay counts that they were not told.
     ///
     /// - Parameters:
     ///   - challenge: the challenge whose end the website is notified of before this event.
@@ -65,9 +66,7 @@ enum AccountEventRows {
         INSERT INTO outbox (id, kind, event, device_id, user_id, language, created_at, expires_at, due_at, attempts)
         SELECT :entry, 'mail', :event, :device, u.id, CASE WHEN u.language IS NULL THEN :language END, :now,
         :expiresAt, :now, 0 FROM user u
-        WHERE u.id = :user AND (u.email IS NOT NULL OR EXISTS
-        (SELECT 1 FROM factor f WHERE f.user_id = u.id AND f.kind = 'mail' AND f.state = 'active'))
-        AND \(isAudited)
+        WHERE u.id = :user AND \(isAudited)
         """)
 
     /// The condition that the audit row exists. Two equal requests at the same time are one change
