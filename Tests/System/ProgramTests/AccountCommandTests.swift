@@ -95,10 +95,58 @@ import World
         try await fixture.refused(
             ["user", "remove-factor", "ada", "push", "--website", "shop"], 2, "KIND must be one of")
         try await fixture.refused(["user", "remove-factor", "ada", "totp", "--website", "shop"], 4, "has no totp")
-        let dropped = try await fixture.json("user", "remove-factor", "ada", "hotp", "--website", "shop")
-        #expect(dropped["kind"] == "hotp" && dropped["state"] == "dropped")
+        // No mail server is set, so the token is the only way in, and no website could add another one.
+        try await fixture.refused(
+            ["user", "remove-factor", "ada", "hotp", "--website", "shop"], 4, "ada of shop cannot log in without hotp")
+        let dropped = try await fixture.json("user", "remove-factor", "ada", "hotp", "--website", "shop", "--last")
+        #expect(dropped["kind"] == "hotp" && dropped["state"] == "dropped" && dropped["ways_in"] == [])
         let left = try await fixture.json("user", "show", "ada", "--website", "shop")["factors"]?.array
         #expect(left?.map { $0.object?["kind"] } == ["mail"])
+    }
+
+    /// The way back that the command names works: a phone binds without the approval of a factor that is
+    /// gone.
+    @Test(arguments: stores) func userWithoutAFactorGetsBackByAnActivation(_ kind: StoreKind) async throws {
+        let fixture = try await Fixture(kind)
+        let enrolment = try await fixture.registered("ada")
+        let phone = try await fixture.bind(enrolment)
+        let seed = #"{"secret":"GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"}"#
+        try fixture.relay.execute("UPDATE user SET language = 'en'")
+        #expect(try await fixture.json("device", "revoke", phone.device)["state"] == "revoked")
+        // The user had a factor, so the website cannot add one without an approval that nobody can give.
+        #expect(try await fixture.shop.curl("POST", "/user/ada/hotp", json: seed).status == 403)
+        let shown = try await fixture.tool(["user", "show", "ada", "--website", "shop"]).output
+        #expect(shown.contains("The user has no factor, and cannot log in."), "\(shown)")
+        #expect(shown.contains("No login ends by mail: no mail server is set."), "\(shown)")
+        #expect(shown.contains("twoefay user activate ada --website shop"), "\(shown)")
+        let json = try await fixture.json("user", "show", "ada", "--website", "shop")
+        #expect(json["ways_in"] == [] && json["idle_factors"]?.object?["mail"] == "no mail server is set")
+        let made = try await fixture.json("user", "activate", "ada", "--website", "shop")
+        _ = try await fixture.bind((enrolment.token, try #require(made["code"]?.string)))
+        let back = try await fixture.json("user", "show", "ada", "--website", "shop")
+        #expect(back["ways_in"] == ["push"])
+    }
+
+    /// Nothing else tells the operator that a locked user learns nothing of it.
+    @Test(arguments: stores) func operatorSeesThatUsersAreNotTold(_ kind: StoreKind) async throws {
+        let fixture = try await Fixture(kind)
+        _ = try await fixture.registered("ada")
+        let locked = try await fixture.tool(["user", "lock", "ada", "--website", "shop"]).output
+        #expect(locked.contains("The user is not told of it: no mail server is set."), "\(locked)")
+        let unsent = "SELECT count(*) FROM audit WHERE event = 'mail.settled' AND outcome = 'no mail server is set'"
+        while try fixture.relay.count(unsent) == 0 { _ = try await fixture.shop.curl("GET", "/user/ada") }
+        let shown = try await fixture.json("user", "show", "ada", "--website", "shop")["announcements"]?.object
+        #expect(shown?["told_by_mail"] == false && shown?["reason"] == "no_server" && shown?["unsent"] == 1)
+        let text = try await fixture.tool(["user", "show", "ada", "--website", "shop"]).output
+        #expect(text.contains("no mail server is set (mail.url)") && text.contains("reached nobody: 1"), "\(text)")
+        let factors = try await fixture.shop.curl("GET", "/user/ada")["factors"]?.array?.compactMap(\.object)
+        // A lock of the user is shown first.
+        #expect(factors?.map { $0["state"] } == ["locked"])
+        _ = try await fixture.json("user", "unlock", "ada", "--website", "shop")
+        let open = try await fixture.shop.curl("GET", "/user/ada")["factors"]?.array?.compactMap(\.object)
+        #expect(open?.map { $0["state"] } == ["undeliverable"])
+        let status = try await fixture.tool(["status"]).output
+        #expect(status.contains("No mail server is set (mail.url): users are told nothing"), "\(status)")
     }
 
     @Test(arguments: stores) func userIsFoundByAddress(_ kind: StoreKind) async throws {
