@@ -10,7 +10,7 @@ enum Tool {
     static let subcommands: [Subcommand] = [
         demo, fakeAPNs, initialise, addWebsite, editWebsite, listWebsites, showWebsite, revokeWebsiteKey,
         disableWebsite, enableWebsite, webhookCommand,
-        findUser, showUser,
+        listUsers, searchUsers, findUser, showUser, userLogins, exportUser, deleteUser,
         lockUser, unlockUser, enableUser, expireUser, listExpiring, activateUser, confirmIdentity, recoverUser,
         approveRecovery, cancelRecovery, removeFactor, listDevices, showDevice,
         suspendDevice, resumeDevice, renameDevice, revokeDevice, unlockCode, leaveNotice, listNotices, withdrawNotice,

@@ -16,8 +16,10 @@ struct Fixture {
 
     /// Creates the relay. Phones authenticate with certificates, which shows most directly whether
     /// one is known.
-    init(_ kind: StoreKind) async throws {
-        relay = try await RunningRelay.start(kind)
+    ///
+    /// - Parameter settings: changes the text of the settings.
+    init(_ kind: StoreKind, change settings: (inout String) throws -> Void = { _ in }) async throws {
+        relay = try await RunningRelay.start(kind, change: settings)
         shop = try await relay.website("shop", "--answers", "certificate")
     }
 

@@ -26,6 +26,8 @@ final class ResultColumns: Sendable {
 
     var count: Int { names.count }
 
+    func name(at index: Int) -> String { names[index] }
+
     func index(of name: SQLName) throws(StoreFailure) -> Int {
         guard let index = names.firstIndex(of: name) else {
             throw .internal("there is no column \(name) in the result of: \(sql)")
@@ -84,6 +86,11 @@ public struct Row: Sendable {
     }
 
     public var count: Int { values.count }
+
+    /// All columns in order, for an operator. Personal values are opened if they can be.
+    var members: [(name: String, value: SQLValue)] {
+        values.enumerated().map { index, value in (columns.name(at: index), personal?.shown(value) ?? value) }
+    }
 
     /// Returns the value of a column by its index, for results whose columns are computed.
     func value(at column: Int) throws(StoreFailure) -> SQLValue {

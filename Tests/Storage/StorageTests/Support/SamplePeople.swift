@@ -5,8 +5,12 @@ import World
 @testable import Storage
 
 extension Sample {
-    /// Runs the statements with which operators show users.
+    /// Runs the statements with which operators list, export and delete users.
     static func runPeople(on store: Store, _ operation: () -> Domain.Operation) async throws {
+        _ = try await store.run(UserList.page(of: website, after: "user-2", at: now))
+        _ = try await store.run(LoginHistory.logins(of: id(60), before: later, most: 20))
+        _ = try await store.run(PersonalExport.audit(of: id(60), at: now, as: operation()))
+        _ = try await store.run(PersonalExport.all(of: id(60)))
         _ = try await store.run(Announcements.unsent(to: id(60)))
         _ = try await store.run(Accounts.unusedRecoveryCodes(of: id(60)))
     }

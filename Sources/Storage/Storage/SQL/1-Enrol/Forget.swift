@@ -7,24 +7,35 @@ extension Store {
     public func forget(
         _ user: UserID, website: WebsiteID, at now: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> [ChallengeID]? {
+        try await run(UserDeletion.delete(user, of: website, by: .website, at: now, as: operation))
+    }
+}
+
+public enum UserDeletion {
+    /// Deletes a user.
+    ///
+    /// - Returns: the challenges that this ends; nil if there is no such user.
+    public static func delete(
+        _ user: UserID, of website: WebsiteID, by author: ChangeAuthor, at now: Timestamp, as operation: Operation
+    ) -> Query<[ChallengeID]?> {
         let change = Change(
             "forget", operation,
             [
                 markUser(operation: .id(operation), user: .id(user), website: .id(website)),
                 endOpen(now: .timestamp(now), operation: .id(operation), user: .id(user)),
-                auditForgotten(operation: .id(operation), now: .timestamp(now), user: .id(user)),
+                auditForgotten(
+                    operation: .id(operation), now: .timestamp(now), author: .word(author), user: .id(user)),
                 auditOthersEnded(now: .timestamp(now), user: .id(user), operation: .id(operation)),
                 CertificateRows.revokeOfUser(now: .timestamp(now), user: .id(user), operation: .id(operation)),
             ] + belongings.map { $0(user: .id(user), operation: .id(operation)) }
                 + [forgetUser(user: .id(user), operation: .id(operation))],
             reads: [endedWith(operation: .id(operation))])
-        return try await run(
-            Query(change: change) { rows throws(StoreFailure) in
-                guard rows.happened else { return nil }
-                var ended: [ChallengeID] = []
-                for row in rows[1] { ended.append(try row.id("challenge_id")) }
-                return ended
-            })
+        return Query(change: change) { rows throws(StoreFailure) in
+            guard rows.happened else { return nil }
+            var ended: [ChallengeID] = []
+            for row in rows[1] { ended.append(try row.id("challenge_id")) }
+            return ended
+        }
     }
 }
 
@@ -43,8 +54,8 @@ private let endOpen = Statement(
 /// end.
 private let auditForgotten = Statement(
     """
-    INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id)
-    SELECT :operation, :now, 'user.forgotten', u.website_id, u.id, c.id FROM user u
+    INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, outcome)
+    SELECT :operation, :now, 'user.forgotten', u.website_id, u.id, c.id, :author FROM user u
     LEFT JOIN challenge c ON c.id = u.challenge_id AND c.operation = :operation
     WHERE u.id = :user AND u.operation = :operation
     \(Audit.once)

@@ -1,0 +1,26 @@
+import Daemon
+import Glibc
+
+extension Invocation {
+    /// The option of the commands that destroy something.
+    static let yes = Command.Option("yes", .nothing, "Do not ask for confirmation, for scripts.")
+
+    /// Asks the person at the terminal before something is destroyed. Without a terminal, `--yes` is
+    /// required: a script whose input ends must not destroy anything.
+    ///
+    /// - Parameter consequence: what is destroyed, as a sentence.
+    func confirm(_ consequence: String) throws(Failure) {
+        guard !has("yes") else { return }
+        guard isatty(STDIN_FILENO) == 1, !has("json") else {
+            throw Failure(
+                .usage, "\(command.name) needs a confirmation",
+                next: "\(consequence) Nothing was changed. To do it without a question: --yes")
+        }
+        // The question goes to standard error, so that the output has nothing but the result.
+        Program.printProgress("\(consequence)\nType yes to go on:")
+        tcflush(STDIN_FILENO, TCIFLUSH)
+        guard readLine()?.lowercased() == "yes" else {
+            throw Failure(.conflict, "not confirmed", next: "Nothing was changed.")
+        }
+    }
+}
