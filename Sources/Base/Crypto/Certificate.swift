@@ -138,7 +138,7 @@ extension Certificate {
         }
     }
 
-    private static func bytes(of string: UnsafePointer<ASN1_STRING>?) -> [UInt8] {
+    static func bytes(of string: UnsafePointer<ASN1_STRING>?) -> [UInt8] {
         guard let string, let start = ASN1_STRING_get0_data(string) else { return [] }
         return [UInt8](UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(string))))
     }

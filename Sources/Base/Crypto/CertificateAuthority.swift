@@ -56,6 +56,17 @@ public final class CertificateAuthority: Sendable {
         return try CertificateAuthority(certificate: certificate, key: key, randomness: randomness)
     }
 
+    /// Creates the authority that shall follow this one: it has the same name and another key.
+    public func successor(days: Int, at now: Timestamp) throws(CryptoFailure) -> CertificateAuthority {
+        let key = try P256PrivateKey.generate(randomness)
+        let request = CertificateRequest(
+            key: key.publicKey, notBefore: now - Self.leeway, notAfter: now + .days(days), isAuthority: true)
+        let certificate = try Self.sign(
+            request, subject: certificate.subject, issuer: certificate.subject,
+            keyID: X509Identifier.keyID(of: key.publicKey), key: key, randomness: randomness)
+        return try CertificateAuthority(certificate: certificate, key: key, randomness: randomness)
+    }
+
     public func certificatePEM() throws(CryptoFailure) -> [UInt8] { try certificate.pem() }
     /// The private key. Throws if the key is in a device.
     public func keyPEM() throws(CryptoFailure) -> Secret {
@@ -84,6 +95,34 @@ public final class CertificateAuthority: Sendable {
             key: key.publicKey, commonName: names.first ?? "", names: names.map { .init(host: $0) },
             usages: [.serverAuth], notBefore: now - Self.leeway, notAfter: now + .days(days))
         return IssuedCertificate(certificate: try issue(request), key: key)
+    }
+
+    /// Issues a certificate for a server with these names and this key.
+    public func issueServer(
+        names: [CertificateRequest.Name], key: P256PublicKey, days: Int, at now: Timestamp
+    ) throws(CryptoFailure) -> Certificate {
+        var commonName = ""
+        if case .dns(let host)? = names.first { commonName = host }
+        return try issue(
+            CertificateRequest(
+                key: key, commonName: commonName, names: names, usages: [.serverAuth], notBefore: now - Self.leeway,
+                notAfter: now + .days(days)))
+    }
+
+    /// Issues the certificate of the next authority that takes this one's place. It has the same
+    /// subject as this one, so that it counts as self-issued (RFC 5280 §6.1) and the path may be one
+    /// longer. Who trusts only this authority thus trusts the next one, too.
+    public func crossCertificate(
+        of next: Certificate, at now: Timestamp
+    ) throws(CryptoFailure) -> Certificate {
+        guard next.subject == certificate.subject else {
+            throw CryptoFailure("the next authority must have the name of this one")
+        }
+        return try Self.sign(
+            CertificateRequest(
+                key: try next.publicKey(), notBefore: now - Self.leeway,
+                notAfter: min(certificate.notAfter, next.notAfter), isAuthority: true),
+            subject: next.subject, issuer: certificate.subject, keyID: keyID, key: key, randomness: randomness)
     }
 
     /// Issues a certificate for a client that keeps its private key.
@@ -116,12 +155,12 @@ public final class CertificateAuthority: Sendable {
     }
 
     private static func sign(
-        _ request: CertificateRequest, issuer: [UInt8], keyID: [UInt8], key: any AuthorityKey,
+        _ request: CertificateRequest, subject: [UInt8]? = nil, issuer: [UInt8], keyID: [UInt8], key: any AuthorityKey,
         randomness: any Randomness
     ) throws(CryptoFailure) -> Certificate {
         let body = DER.sequence(
             DER.explicit(0, DER.integer([2])), DER.integer(randomness.bytes(16)), X509Identifier.ecdsaWithSHA256,
-            issuer, DER.sequence(DER.time(request.notBefore), DER.time(request.notAfter)), request.subject(),
+            issuer, DER.sequence(DER.time(request.notBefore), DER.time(request.notAfter)), subject ?? request.subject(),
             request.key.spki, request.extensions(authorityKeyID: keyID))
         return try Certificate(der: try signed(body, by: key))
     }

@@ -11,7 +11,7 @@ public struct CertificateRevocationList: Sendable {
     /// When the next list is due; nil if the list does not say. From then on, this list refuses
     /// every certificate of its issuer.
     public let nextUpdate: Timestamp?
-    private let der: [UInt8]
+    let der: [UInt8]
 
     /// Reads all lists of the text.
     public static func all(pem: [UInt8]) throws(CryptoFailure) -> [CertificateRevocationList] {
@@ -43,7 +43,7 @@ public struct CertificateRevocationList: Sendable {
         return X509_CRL_verify(list.pointer, key) == 1
     }
 
-    private static func parse(_ der: [UInt8], _ what: String) throws(CryptoFailure) -> Owned {
+    static func parse(_ der: [UInt8], _ what: String) throws(CryptoFailure) -> Owned {
         let parsed = der.withUnsafeBufferPointer { der in
             var start = der.baseAddress
             return d2i_X509_CRL(nil, &start, der.count)
