@@ -20,6 +20,7 @@ public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStor
     & RetentionStore & RecoveryStore
     & IdempotencyStore
     & KeyRotationStore & RollingKeyStore & WebhookSecretStore & PersonalSealingStore
+    & WebsiteKeyStore
 
 /// The product: five verbs on top of a store and the couriers. It holds no connection and blocks no
 /// thread, and all loops share it. Between requests it keeps only state in memory that it may lose:
@@ -88,6 +89,7 @@ public final class Relay: Sendable {
     let outdatedPolicies = Mutex<Set<WebsiteID>>([])
     let changeFeed = ChangeFeed()
     let revocations = Revocations()
+    let usedWebsiteKeys = UsedWebsiteKeys()
     let revocationLists = RevocationListCache()
     let retentionState = RetentionState()
     public let nonces: Nonces

@@ -8,13 +8,18 @@ extension Tool {
     static let addWebsite = Subcommand(
         command: Command(
             "website add", "Adds a website, and writes the client certificate for its requests.",
-            operands: [.init("NAME", "Lower-case letters, digits, dots and hyphens. A name can be used only once.")],
+            operands: [
+                .init(
+                    "NAME",
+                    "Lower-case letters, digits, dots and hyphens. A name can be used only once, but see --reuse-name.")
+            ],
             options: [
                 .init("display-name", .one("TEXT"), "The name that users see (default: NAME)."),
                 .init("webhook", .one("URL"), "The HTTPS URL that receives webhooks; see docs/websites/webhooks.md."),
                 .init(
                     "out", .one("DIR"),
                     "The directory for NAME.pem, NAME.key and, with --webhook, NAME.secret (default: the current one)."),
+                .init("reuse-name", .nothing, "Give the new website the name of one that was removed."),
             ] + Policy.keys.map { .init($0, .one("VALUE"), SettingsKeys.policyTexts[$0] ?? "") },
             notes: """
                 A policy that is not given is taken from the settings.
@@ -25,7 +30,8 @@ extension Tool {
         let website = try NewWebsite(
             name: invocation.operand(0), displayName: invocation.value("display-name"),
             webhook: invocation.value("webhook"), allowed: settings.webhooks.allowed,
-            policies: Policy.keys.compactMap { key in invocation.value(key).map { (key, $0) } })
+            policies: Policy.keys.compactMap { key in invocation.value(key).map { (key, $0) } },
+            reusingName: invocation.has("reuse-name"))
         try website.requireAttestable(settings)
         let store = try settings.openStore()
         defer { store.close() }

@@ -6,16 +6,40 @@ import World
 
 extension Tool {
     static let listWebsites = Subcommand(
-        command: Command("website list", "Lists the websites with their policies and the health of their webhooks.")
+        command: Command(
+            "website list", "Lists the websites with their policies and the health of their webhooks.",
+            options: [
+                .init(
+                    "expiring", .optional("DAYS"),
+                    "List only those whose certificates end within so many days (default: 30), the next one first."),
+                .init("unmoved", .nothing, "List only those that use no certificate of the present authority yet."),
+                .init("removed", .nothing, "List the removed websites instead."),
+            ],
+            notes: """
+                A website without a valid certificate is refused. 'website renew NAME' issues another one.
+                """)
     ) { invocation throws(Failure) in
-        let store = try Settings.load(invocation).openStore()
-        defer { store.close() }
-        let websites: [Websites.Listed]
-        do throws(StoreFailure) {
-            websites = try store.runBlocking(Websites.list())
-        } catch {
-            throw Failure(store: error)
+        let settings = try Settings.load(invocation)
+        guard ["expiring", "unmoved", "removed"].count(where: invocation.has) < 2 else {
+            throw Failure(
+                .usage, "--expiring, --unmoved and --removed exclude each other",
+                next: "Run 'twoefay website list --help' for usage.")
         }
+        let store = try OperatorStore(settings)
+        defer { store.close() }
+        if invocation.has("expiring") {
+            let days = try DayCount.read(invocation, "expiring", from: 0) ?? 30
+            return expiring(try store.read(Websites.expiries(at: store.now)), within: days, at: store.now)
+        }
+        if invocation.has("unmoved") {
+            let issuer = try WebsiteAuthority.current(settings)
+            return unmoved(try store.read(Websites.unmoved(to: issuer, at: store.now)))
+        }
+        return list(try store.read(Websites.list()), removed: invocation.has("removed"))
+    }
+
+    private static func list(_ all: [Websites.Listed], removed: Bool) -> Report {
+        let websites = all.filter { $0.isRemoved == removed }
         let table = Table(
             ["NAME", "STATE", "USERS", "CREATED", "DISPLAY NAME", "POLICIES", "WEBHOOKS", "WEBHOOK URL"],
             websites.map { website in
@@ -26,7 +50,10 @@ extension Tool {
                     website.health?.word ?? "", website.traits.webhookURL ?? "",
                 ]
             })
-        let none = "There is no website yet. To add one: twoefay --config FILE website add NAME"
+        let none =
+            removed
+            ? "No website is removed."
+            : "There is no website yet. To add one: twoefay --config FILE website add NAME"
         return Report(
             websites.isEmpty ? none : table.text,
             json: .object([
@@ -39,6 +66,37 @@ extension Tool {
                             "webhook": .text(website.traits.webhookURL),
                             "webhook_state": website.health.map { .object($0.members) } ?? .null,
                             "created_at": .string(website.createdAt.rfc3339),
+                        ])
+                    })
+            ]))
+    }
+
+    private static func expiring(_ all: [WebsiteExpiry], within days: Int64, at now: Timestamp) -> Report {
+        let websites = all.filter { $0.expiresAt - now <= .seconds(days * 86_400) }
+        let table = Table(["NAME", "EXPIRES"], websites.map { [$0.website, $0.expiresAt.rfc3339] })
+        return Report(
+            websites.isEmpty ? "No website's certificate ends within \(days) days." : table.text,
+            json: .object([
+                "days": .integer(days),
+                "websites": .array(
+                    websites.map {
+                        .object(["website": .string($0.website), "expires_at": .string($0.expiresAt.rfc3339)])
+                    }),
+            ]))
+    }
+
+    private static func unmoved(_ websites: [Websites.Unmoved]) -> Report {
+        let table = Table(
+            ["NAME", "NEW CERTIFICATE", "FORMER KEY LAST USED"],
+            websites.map { [$0.name, $0.hasNew ? "issued, not used" : "none", $0.lastOldUse?.rfc3339 ?? "never"] })
+        return Report(
+            websites.isEmpty ? "All websites use certificates of the present authority." : table.text,
+            json: .object([
+                "websites": .array(
+                    websites.map {
+                        .object([
+                            "website": .string($0.name), "renewed": .bool($0.hasNew),
+                            "used_at": .text($0.lastOldUse?.rfc3339),
                         ])
                     })
             ]))

@@ -97,7 +97,19 @@ struct OperatorStore {
             throw Failure(
                 .notFound, "there is no website \(name)", next: "'twoefay website list' shows the websites.")
         }
+        guard !website.isRemoved else {
+            throw Failure(
+                .notFound, "the website \(name) is removed",
+                next: "'twoefay website add \(name) --reuse-name' gives the name to a new website.")
+        }
         return website
+    }
+
+    func renew(
+        _ website: RenewedWebsite, of id: WebsiteID, directory: String
+    ) throws(Failure) -> RenewedWebsite.Credentials {
+        try website.write(
+            of: id, to: store, settings: settings, directory: directory, at: now, as: try newOperation())
     }
 
     static let usersWebsite = Command.Option("website", .one("NAME"), "The website of the user (required).")

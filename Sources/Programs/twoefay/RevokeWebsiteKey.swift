@@ -2,6 +2,7 @@ import Bytes
 import Daemon
 import JSON
 import Storage
+import World
 
 extension Tool {
     static let revokeWebsiteKey = Subcommand(
@@ -18,7 +19,8 @@ extension Tool {
                   twoefay --config /etc/twoefay/twoefay.yaml website revoke-key shop --all
                 """)
     ) { invocation throws(Failure) in
-        let store = try OperatorStore(try Settings.load(invocation))
+        let settings = try Settings.load(invocation)
+        let store = try OperatorStore(settings)
         defer { store.close() }
         let website = try store.website(named: invocation.operand(0))
         let thumbprint = try thumbprint(invocation)
@@ -30,17 +32,40 @@ extension Tool {
                 .notFound, "\(website.name) has no key with this thumbprint",
                 next: "Nothing was changed. 'twoefay website show \(website.name)' lists its keys.")
         }
-        let revoked = before.map(\.thumbprint).filter { thumbprint == nil || $0 == thumbprint }
+        let ended = before.filter { thumbprint == nil || $0.thumbprint == thumbprint }
+        let revoked = ended.map(\.thumbprint)
+        let list = listed(ended.compactMap(\.certificate), settings, at: store.now)
         let left = before.count - revoked.count
+        var json: JSONObject = [
+            "website": .string(website.name), "revoked": .array(revoked.map { .string(Hex.encode($0)) }),
+            "left": .integer(Int64(left)),
+        ]
+        json.set("list", list.map { .object($0.json) })
         return Report(
             """
             \(revoked.count == 1 ? "1 key" : "\(revoked.count) keys") of \(website.name) revoked, \(left) left. \
-            Connections with \(revoked.count == 1 ? "it" : "them") end within a second or two.
+            Connections with \(revoked.count == 1 ? "it" : "them") end within a second or two.\(list.map { "\n" + $0.text } ?? "")
             """,
-            json: .object([
-                "website": .string(website.name), "revoked": .array(revoked.map { .string(Hex.encode($0)) }),
-                "left": .integer(Int64(left)),
-            ]))
+            json: .object(json))
+    }
+
+    /// Adds the certificates to the revocation list that the settings name; nil if they name none.
+    /// The keys are revoked already, so a failure is only reported.
+    private static func listed(
+        _ certificates: [WebsiteCertificate], _ settings: Settings, at now: Timestamp
+    ) -> (text: String, json: JSONObject)? {
+        guard settings.tls.revoked != nil else { return nil }
+        do throws(Failure) {
+            let list = try WebsiteRevocationList(settings)
+            let serials = certificates.filter { list.isOfIssuer($0.issuer) }.map(\.serial)
+            let written = try list.write(adding: serials, at: now)
+            return (
+                "\(list.path) lists \(written.count) certificates. Relays read it at their next reload (SIGHUP).",
+                ["path": .string(list.path), "count": .integer(Int64(written.count))]
+            )
+        } catch {
+            return ("The revocation list was not written: \(error.message)", ["error": .string(error.message)])
+        }
     }
 
     /// Returns the thumbprint that was given; nil if `--all` was given.

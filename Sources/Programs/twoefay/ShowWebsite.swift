@@ -19,8 +19,8 @@ extension Tool {
         let rows = policy.rows
         let remarks = policy.remarks.map { "Warning: a stored policy is read as none: \($0)\n\n" }.joined()
         let keys = try store.read(Websites.keys(of: website.id))
-        let keyRows = keys.map { [Hex.encode($0.thumbprint), $0.createdAt.rfc3339] }
-        let keyText = keys.isEmpty ? "Keys: none" : Table(["KEY", "CREATED"], keyRows).text
+        let current = try? WebsiteAuthority.current(settings)
+        let keyText = keys.isEmpty ? "Keys: none" : Table(Websites.Key.headings, keys.map { $0.row(current) }).text
         let endpoint = try store.read(WebhookEndpoints.find(website.id))
         let health = endpoint?.lines(of: website.name, at: store.now).map { "\n  \($0)" }.joined() ?? ""
         return Report(
@@ -39,13 +39,7 @@ extension Tool {
                 "state": .string(website.state), "users": .integer(website.users),
                 "webhook": .text(website.traits.webhookURL), "webhook_state": endpoint?.json(at: store.now) ?? .null,
                 "created_at": .string(website.createdAt.rfc3339),
-                "keys": .array(
-                    keys.map {
-                        .object([
-                            "thumbprint": .string(Hex.encode($0.thumbprint)),
-                            "created_at": .string($0.createdAt.rfc3339),
-                        ])
-                    }),
+                "keys": .array(keys.map(\.json)),
                 "policies": .object(JSONObject(rows.map { ($0.key, .string($0.text)) })),
                 "remarks": .array(policy.remarks.map { .string($0) }),
                 "own": .array(rows.filter(\.isOwn).map { .string($0.key) }),

@@ -54,6 +54,8 @@ extension Tool {
             let directories = settings.directories.all
             lines += directories.map { $0.line(status.syncs[$0.name]) }
             if let warning = status.expiryWarning { lines.append(warning) }
+            lines += status.websiteLines(at: now)
+            members.set("website_certificates", status.websitesJSON)
             members.set("expiring_users", .integer(status.expiring.count))
             members.set("directories", .array(directories.map { $0.json(status.syncs[$0.name]) }))
             lines += settings.lines(about: status.keys, at: now)
@@ -92,6 +94,7 @@ extension Tool {
                         texts: try store.runBlocking(SMSUsageReport.query(of: now)),
                         syncs: try store.runBlocking(DirectoryRuns.all),
                         expiring: try store.runBlocking(Expiries.soon(at: now, most: 1)),
+                        websites: try store.runBlocking(Websites.expiries(at: now)),
                         keys: try store.runBlocking(RollingKeyRows.read(.nonces)).map(\.era),
                         secrets: try store.runBlocking(WebhookSecretAge.all),
                         personal: try store.runBlocking(PersonalSealingRuns.last)))
@@ -110,11 +113,30 @@ private struct StoreReport {
     let texts: SMSUsageReport
     let syncs: [String: DirectoryRuns.Last]
     let expiring: Expiries.Found
+    /// The ends of the websites' certificates, the first one first.
+    let websites: [WebsiteExpiry]
     /// The keys that the relays make by themselves.
     let keys: [KeyEra]
     let secrets: [WebhookSecretAge]
     /// The newest run over all personal values.
     let personal: PersonalSealingRun?
+
+    /// The end of the first website's certificate, as a warning in its last month.
+    func websiteLines(at now: Timestamp) -> [String] {
+        guard let first = websites.first else { return [] }
+        let expiry = CertificateExpiry(setting: first.website, path: first.website, notAfter: first.expiresAt)
+        guard let warning = expiry.warning(at: now) else {
+            return ["The first certificate of a website expires at \(first.expiresAt.rfc3339): \(first.website)."]
+        }
+        return ["Warning: the certificate of the website \(warning). Renew it: twoefay website renew \(first.website)"]
+    }
+
+    var websitesJSON: JSONValue {
+        .array(
+            websites.map {
+                .object(["website": .string($0.website), "expires_at": .string($0.expiresAt.rfc3339)])
+            })
+    }
 
     /// The warning about users who expire soon; nil if there is none.
     var expiryWarning: String? {

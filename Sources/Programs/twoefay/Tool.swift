@@ -8,8 +8,8 @@ enum Tool {
     }
 
     static let subcommands: [Subcommand] = [
-        demo, fakeAPNs, initialise, addWebsite, editWebsite, listWebsites, showWebsite, revokeWebsiteKey,
-        disableWebsite, enableWebsite, webhookCommand,
+        demo, fakeAPNs, initialise, addWebsite, editWebsite, listWebsites, showWebsite, renewWebsite, revokeWebsiteKey,
+        disableWebsite, enableWebsite, removeWebsite, listRevoked, renewServer, webhookCommand,
         listUsers, searchUsers, findUser, showUser, userLogins, exportUser, deleteUser,
         lockUser, unlockUser, enableUser, expireUser, listExpiring, activateUser, confirmIdentity, recoverUser,
         approveRecovery, cancelRecovery, removeFactor, listDevices, showDevice,

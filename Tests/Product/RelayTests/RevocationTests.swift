@@ -51,7 +51,7 @@ struct RevocationTests {
             try await rig.on { await $0.watchRevocations() }
         }
         #expect(reported.take() == [.website(name: "bank", keys: [])])
-        #expect(try await rig.on { try await $0.store.website(named: "bank", key: key[0]) } == nil)
+        #expect(try await rig.on { try await $0.store.website(named: "bank", key: key[0], at: time.now()) } == nil)
         // After it is enabled again, the website has its key.
         try await Self.store(rig) { Websites.set(bank.id, isDisabled: false, at: time.now(), as: $0) }
         #expect(try await rig.on { try await $0.store.keys(of: bank.id) }?.keys.count == 1)

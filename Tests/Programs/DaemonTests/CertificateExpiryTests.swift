@@ -1,5 +1,6 @@
 import Log
 import Metrics
+import Relay
 import TestSupport
 import Testing
 import World
@@ -117,6 +118,27 @@ import World
         #expect(sink.drain().contains { $0.contains("level=error event=certificate.expires setting=tls.revoked") })
         certificates.replace([certificate("tls.ca", lasts: 5)])
         #expect(certificates.fault == nil)
+    }
+
+    @Test func websiteIsNamedBeforeItsCertificateEnds() {
+        let registry = Registry()
+        let websites = WebsiteExpiries(time: time, log: log, registry)
+        let series = "twoefay_website_certificate_expires_timestamp_seconds{certificate=\"soonest\"}"
+        #expect(registry.number(series) == nil)
+        let (soon, late) = (time.now() + day * 8, time.now() + day * 400)
+        let both = [WebsiteExpiry(website: "shop", expiresAt: soon), WebsiteExpiry(website: "bank", expiresAt: late)]
+        for _ in 0..<2 { websites.note(both) }
+        let lines = sink.drain()
+        #expect(lines.count == 1)
+        #expect(lines.first?.contains("level=warning event=website.expires website=shop days=8") == true, "\(lines)")
+        #expect(registry.number(series) == Double(soon.seconds))
+        time.advance(by: day * 2)
+        websites.note(both)
+        #expect(sink.drain().first?.contains("level=error event=website.expires website=shop days=6") == true)
+        // After its renewal nothing more is said.
+        websites.note([WebsiteExpiry(website: "shop", expiresAt: late)])
+        #expect(sink.drain().isEmpty)
+        #expect(registry.number(series) == Double(late.seconds))
     }
 
     @Test func renewedCertificateIsReportedAnew() {

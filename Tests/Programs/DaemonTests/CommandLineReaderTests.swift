@@ -9,7 +9,7 @@ private let reader = CommandLineReader(
         Command(
             "website add", "Adds one.", operands: [.init("NAME", "Its name.")],
             options: [.init("out", .one("DIR"), "Where to."), .init("host", .many("NAME"), "Names.")]),
-        Command("website list", "Lists them."),
+        Command("website list", "Lists them.", options: [.init("expiring", .optional("DAYS"), "Soon.")]),
         Command("status", "Tells how it is."),
     ])
 
@@ -48,6 +48,16 @@ private func help(_ arguments: String...) throws -> String {
         let given = try invocation("website", "add", "shop", "--host", "a", "b", "--out", "d", "--host=c")
         #expect(given.values("host") == ["a", "b", "c"])
         #expect(given.value("out") == "d")
+    }
+
+    @Test func valueOfAnOptionalOneMayBeLeftOut() throws {
+        for (words, value) in [(["--expiring"], nil), (["--expiring", "7"], "7"), (["--expiring=8"], "8")] {
+            let given = try reader.read(["website", "list"] + words + ["--json"])
+            guard case .run(let invocation) = given else { throw Failure(.failed, "help", next: "") }
+            #expect(invocation.has("expiring") && invocation.has("json"))
+            #expect(invocation.value("expiring") == value)
+        }
+        #expect(refusal(["website", "list", "--expiring", "7", "8"])?.message.contains("unexpected") == true)
     }
 
     @Test func doubleDashEndsTheOptions() throws {

@@ -6,8 +6,9 @@ import World
 /// The store port that identifies callers. It is queried for every request, so that a revocation
 /// takes effect at once.
 public protocol AuthenticationStore: Sendable {
-    /// Returns the active website with that name if the key is registered for it.
-    func website(named name: String, key: [UInt8]) async throws(StoreFailure) -> WebsiteRow?
+    /// Returns the active website with that name if the key is registered for it, and has not
+    /// ended.
+    func website(named name: String, key: [UInt8], at: Timestamp) async throws(StoreFailure) -> WebsiteRow?
     /// Returns the phone with that id, in its present state, if the key is its own.
     func device(_ id: DeviceID, key: [UInt8]) async throws(StoreFailure) -> DeviceRow?
     /// Returns the phone with that key.
@@ -81,9 +82,10 @@ extension Relay {
     /// Returns the website with that name if the key of the connection is registered for it.
     public func website(named name: String, key: [UInt8]) async throws(Refusal) -> Website {
         let row = try await withStore("authentication") { () async throws(StoreFailure) in
-            try await store.website(named: name, key: key)
+            try await store.website(named: name, key: key, at: time.now())
         }
         guard let row else { throw .unauthenticated }
+        usedWebsiteKeys.record(key, at: time.now())
         return try website(row)
     }
 

@@ -14,7 +14,7 @@ public struct CertificateExpiry: Sendable, Equatable {
     /// The position of the certificate in its file, from 1; nil if it is the first one.
     let ordinal: Int?
 
-    init(setting: String, path: String, notAfter: Timestamp, life: Duration? = nil, ordinal: Int? = nil) {
+    public init(setting: String, path: String, notAfter: Timestamp, life: Duration? = nil, ordinal: Int? = nil) {
         self.setting = setting
         self.path = path
         self.notAfter = notAfter

@@ -16,6 +16,8 @@ public struct NewWebsite: Sendable {
     /// The policies that were given, as JSON for the store: only those that differ from the
     /// installation's.
     let policy: String
+    /// Whether the website may get the name of a removed one.
+    let isNameReused: Bool
 
     /// The files that the website needs for its requests.
     public struct Credentials: Sendable {
@@ -26,8 +28,6 @@ public struct NewWebsite: Sendable {
         public let expiresAt: Timestamp
     }
 
-    static let days = 825
-
     /// Checks the fields of the website.
     ///
     /// - Parameters:
@@ -35,7 +35,7 @@ public struct NewWebsite: Sendable {
     ///   - policies: texts by the policies' names, as on the command line.
     public init(
         name: String, displayName: String? = nil, webhook: String? = nil, allowed: AddressRanges? = nil,
-        policies: [(name: String, text: String)] = []
+        policies: [(name: String, text: String)] = [], reusingName isNameReused: Bool = false
     ) throws(Failure) {
         let fields = WebsiteFields(command: "website add")
         if let fault = FieldRule.websiteName(name) { throw Failure(.usage, "NAME \(fault)", next: fields.help) }
@@ -50,6 +50,7 @@ public struct NewWebsite: Sendable {
         self.displayName = displayName ?? name
         self.webhookURL = webhook
         policy = JSONWriter.text(.object(given))
+        self.isNameReused = isNameReused
     }
 
     /// Writes NAME.key, NAME.pem and, if there is a webhook URL, NAME.secret into a directory, then
@@ -63,12 +64,12 @@ public struct NewWebsite: Sendable {
     ) throws(Failure) -> Credentials {
         let now = time.now()
         let masterKey = try settings.loadMasterKey()
-        let issued = try issue(settings, at: now)
+        let issued = try WebsiteAuthority.load(settings).issue(for: name, at: now)
         let credentials = Credentials(
             certificatePath: Files.resolve("\(name).pem", in: directory),
             keyPath: Files.resolve("\(name).key", in: directory),
             secretPath: webhookURL.map { _ in Files.resolve("\(name).secret", in: directory) },
-            expiresAt: issued.expiresAt)
+            expiresAt: issued.stored.notAfter)
         let operations = Operations(masterKey: masterKey.secret, randomness: randomness)
         let id: WebsiteID = operations.draw()
         let secret = WebhookSecret.make(randomness)
@@ -76,8 +77,8 @@ public struct NewWebsite: Sendable {
         let row = Websites.New(
             id: id, name: name, displayName: displayName, policy: policy,
             webhook: webhookURL.map { Storage.WebhookEndpoints.New(url: $0, secrets: sealed) },
-            keyThumbprint: issued.thumbprint,
-            createdAt: now)
+            keyThumbprint: issued.thumbprint, certificate: issued.stored,
+            predecessor: try predecessor(in: store), createdAt: now)
         try write(issued, secret, credentials)
 
         let added: Bool
@@ -99,42 +100,25 @@ public struct NewWebsite: Sendable {
         return credentials
     }
 
-    private struct Issued {
-        let certificate: [UInt8]
-        let key: [UInt8]
-        let thumbprint: [UInt8]
-        let expiresAt: Timestamp
-    }
-
-    /// Issues a certificate. Only this command loads the key of the websites' authority; the relay
-    /// never needs it.
-    private func issue(_ settings: Settings, at now: Timestamp) throws(Failure) -> Issued {
-        let keyPath = settings.path(of: settings.tls.websitesKey)
-        let certificate: [UInt8]
-        let key: [UInt8]
-        do throws(Files.Problem) {
-            certificate = try Files.read(settings.path(of: settings.tls.websites))
-            key = try Files.readPrivate(keyPath)
+    /// Returns the removed website of this name, if the name may be given again.
+    private func predecessor(in store: Store) throws(Failure) -> WebsiteID? {
+        let found: Websites.Listed?
+        do throws(StoreFailure) {
+            found = try store.runBlocking(Websites.named(name))
         } catch {
-            throw Failure(
-                .failed, error.text,
-                next: "The websites' authority signs new certificates: restore its certificate and key.")
+            throw Failure(store: error)
         }
-        do throws(CryptoFailure) {
-            let authority = try CertificateAuthority(certificatePEM: certificate, keyPEM: Secret(key))
-            let issued = try authority.issueClient(uri: "twoefay:website:\(name)", days: Self.days, at: now)
-            return Issued(
-                certificate: try issued.certificatePEM(), key: try issued.keyPEM().reveal(),
-                thumbprint: issued.certificate.spkiThumbprint, expiresAt: issued.certificate.notAfter)
-        } catch {
+        guard let found, found.isRemoved else { return nil }
+        guard isNameReused else {
             throw Failure(
-                .failed, "\(keyPath): \(error.description)",
-                next: "It must be the key of the websites' authority, in PEM.")
+                .conflict, "there was a website \(name), which is removed",
+                next: "Choose another name, or give the name again with --reuse-name.")
         }
+        return found.id
     }
 
     private func write(
-        _ issued: Issued, _ secret: WebhookSecret, _ credentials: Credentials
+        _ issued: WebsiteAuthority.Issued, _ secret: WebhookSecret, _ credentials: Credentials
     ) throws(Failure) {
         var written: [String] = []
         do throws(Files.Problem) {

@@ -82,6 +82,8 @@ public struct CommandLineReader: Sendable {
         switch option.takes {
         case .nothing:
             guard values.isEmpty else { throw usage("--\(option.name) takes no value", words) }
+        case .optional:
+            if values.isEmpty { values += Self.isValue(rest.first) ? [rest.removeFirst()] : [] }
         case .one, .many:
             if values.isEmpty { values += Self.isValue(rest.first) ? [rest.removeFirst()] : [] }
             if case .many = option.takes, parts.count == 1 {

@@ -20,6 +20,8 @@ public struct Command: Sendable {
         public enum Takes: Sendable, Equatable {
             case nothing
             case one(String)
+            /// A word that may be left out.
+            case optional(String)
             /// All words up to the next option; the option may be given again.
             case many(String)
         }
@@ -38,6 +40,7 @@ public struct Command: Sendable {
             switch takes {
             case .nothing: "--\(name)"
             case .one(let value): "--\(name) \(value)"
+            case .optional(let value): "--\(name) [\(value)]"
             case .many(let value): "--\(name) \(value)…"
             }
         }

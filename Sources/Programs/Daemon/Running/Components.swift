@@ -49,6 +49,7 @@ final class Components: Sendable {
     let geolocation: Geolocation
     let attestations: AttestationHealth
     let certificates: Certificates
+    let websiteExpiries: WebsiteExpiries
     let hardening: Hardening?
     let operationsKey: Secret
     /// Ends what requests certificates from the key service or from an EST server.
@@ -80,6 +81,7 @@ final class Components: Sendable {
         attestations = AttestationHealth(settings, files.attestations, time: time, log: log, registry)
         operationsKey = files.keys.relay.operations
         certificates = Certificates(files.certificates, time: time, log: log, registry)
+        websiteExpiries = WebsiteExpiries(time: time, log: log, registry)
         catalog = CurrentCatalog(files.wording)
         webhookCourier = ActiveWebhookCourier(files.webhooks, time: time, log: log)
         var options = StoreOptions()

@@ -132,7 +132,8 @@ public final class Daemon: Sendable {
         relay.onRevocation { [servers] in RevokedConnections.end($0, on: servers, log: log) }
         presence = PeriodicWork.presence(components.relay, components.api, on: components.group.loops[0])
         work = PeriodicWork.work(
-            components.relay, components.certificates, components.directories, on: components.group.loops[0])
+            components.relay, components.certificates, components.websiteExpiries, components.directories,
+            on: components.group.loops[0])
         // Connects to the push service now, so that the first login does not wait for it.
         for loop in group.loops { loop.post { [push] in push?.connectEagerly() } }
         log.notice(

@@ -24,7 +24,8 @@ final class PeriodicWork: Sendable {
     private init(on loop: EventLoop) { self.loop = loop }
 
     /// The periodic work that continues while requests are served. It looks for changes and
-    /// revocations by other relays, reads and makes rolling keys, and increments the heartbeat.
+    /// revocations by other relays, reads and makes rolling keys, records which keys websites use,
+    /// and increments the heartbeat.
     /// Without the heartbeat, other relays would take over the outbox entries that this relay
     /// holds.
     static func presence(_ relay: Relay, _ api: API, on loop: EventLoop) -> PeriodicWork {
@@ -37,6 +38,7 @@ final class PeriodicWork: Sendable {
             work.every(.seconds(1)) { await relay.rollKeysIfMissed() }
             work.every(.seconds(60)) { await relay.rollKeys() }
             work.every(.seconds(1)) { api.logSampledRequests() }
+            work.every(.seconds(5)) { await relay.recordWebsiteKeyUse() }
         }
         return work
     }
@@ -45,7 +47,8 @@ final class PeriodicWork: Sendable {
     /// deletes old rows, reseals secrets after a key rotation, replaces old webhook secrets, checks the end dates of
     /// certificates, and syncs users from directories.
     static func work(
-        _ relay: Relay, _ certificates: Certificates, _ directories: DirectoryWork, on loop: EventLoop
+        _ relay: Relay, _ certificates: Certificates, _ websites: WebsiteExpiries, _ directories: DirectoryWork,
+        on loop: EventLoop
     ) -> PeriodicWork {
         let work = PeriodicWork(on: loop)
         loop.post {
@@ -56,6 +59,7 @@ final class PeriodicWork: Sendable {
             work.every(.seconds(60)) { await relay.rollWebhookSecrets() }
             work.every(.seconds(60)) { await relay.sealPersonalValues() }
             work.every(.seconds(60)) { certificates.look() }
+            work.every(.seconds(60)) { await websites.look(relay) }
             work.every(.seconds(1)) { await directories.syncDue() }
         }
         return work

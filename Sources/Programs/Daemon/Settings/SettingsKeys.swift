@@ -88,7 +88,7 @@ public enum SettingsKeys {
                 "The authority that issues the certificates of websites."),
             .standard(
                 "tls.websites_key", \.tls.websitesKey,
-                "The private key of this authority. `twoefay website add` signs with it."),
+                "The private key of this authority. `twoefay website add` and `website renew` sign with it."),
             .standard(
                 "tls.phones", \.tls.phones,
                 "The authority that issues the certificates of phones."),

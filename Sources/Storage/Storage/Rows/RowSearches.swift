@@ -35,6 +35,10 @@ extension SignedRows {
 
     private static let keyByThumbprint = RowSearch(.websiteKey, where: "thumbprint = :thumbprint")
 
+    static func keys(of website: WebsiteID) -> SignedRows { keysByWebsite(website: .id(website)) }
+
+    private static let keysByWebsite = RowSearch(.websiteKey, where: "website_id = :website")
+
     static func idempotency(_ website: WebsiteID, _ digest: [UInt8]) -> SignedRows {
         idempotencyByKey(website: .id(website), digest: .blob(digest))
     }

@@ -63,7 +63,7 @@ extension SignedTable {
         "website", key: ["id"], granting: ["name", "display_name", "policy", "webhook_url"],
         rights: ["state = 'active'"])
 
-    static let websiteKey = SignedTable("website_key", key: ["thumbprint"], granting: ["website_id"])
+    static let websiteKey = SignedTable("website_key", key: ["thumbprint"], granting: ["website_id", "ends_at"])
 
     static let user = SignedTable(
         "user", key: ["id"],

@@ -18,7 +18,7 @@ enum SchemaText {
             id binary(16) NOT NULL PRIMARY KEY,
             name varchar(64) NOT NULL,
             display_name varchar(128) NOT NULL,
-            state varchar(16) NOT NULL,             -- active, disabled
+            state varchar(16) NOT NULL,             -- active, disabled, removed
             policy text NOT NULL,                   -- JSON: the policies that differ from the defaults of the installation
             webhook_url varchar(2048),              -- null: the website gets no webhooks
             created_at datetime(3) NOT NULL,
@@ -32,6 +32,12 @@ enum SchemaText {
             thumbprint binary(32) NOT NULL PRIMARY KEY,     -- SHA-256 of the SubjectPublicKeyInfo
             website_id binary(16) NOT NULL,
             created_at datetime(3) NOT NULL,
+            not_before datetime(3),                 -- of the newest certificate of the key; null: unknown
+            not_after datetime(3),
+            issuer binary(32),                      -- SHA-256 of the public key of the authority that signed it
+            serial varchar(40),                     -- hexadecimal
+            ends_at datetime(3),                    -- the key is refused from then on; null: valid while its certificate is
+            used_at datetime(3),                    -- the last request with the key, a few seconds late
             mac binary(36)                          -- by the relay that wrote the row (see threat-model.md)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 

@@ -29,7 +29,7 @@ struct SignedRowsFixture {
             Column("id", id), Column("name", "'bank.example'"), Column("display_name", "'Bank'"),
             Column("policy", "'{\"number\":\"none\"}'"), Column("webhook_url", "'https://stranger.example/'"),
         ],
-        "website_key": [Column("thumbprint", digest), Column("website_id", id)],
+        "website_key": [Column("thumbprint", digest), Column("website_id", id), Column("ends_at", moment)],
         "user": [
             Column("id", id), Column("token", id), Column("website_id", id), Column("username", "'stranger'"),
             Column("email", "'stranger@example.com'"), Column("phone", "'+4366099999'"),
@@ -114,7 +114,7 @@ struct SignedRowsFixture {
     /// can restore.
     static let harmless: [String: [String]] = [
         "website": ["state", "created_at", "operation", "mac"],
-        "website_key": ["created_at", "mac"],
+        "website_key": ["created_at", "not_before", "not_after", "issuer", "serial", "used_at", "mac"],
         "user": [
             "language", "state", "stopped_by", "code_failures", "code_failures_kept", "code_failed_at",
             "codes_locked_at", "identity_by", "identity_document", "created_at", "operation", "mac",

@@ -46,7 +46,6 @@ enum Sample {
 
     private static let insertWebsite = Statement(
         "INSERT INTO website VALUES (:website, 'shop', 'Shop', 'active', '{}', NULL, :now, :operation, NULL)")
-    private static let insertKey = Statement("INSERT INTO website_key VALUES (:thumbprint, :website, :now, NULL)")
     private static let insertRelay = Statement("INSERT INTO relay VALUES (:relay, 0, :now)")
     private static let insertUser = Statement(
         """
@@ -194,7 +193,7 @@ enum Sample {
         func operation() -> Domain.Operation { operations.new(isRepeatable: true) }
 
         try await runPersonalSealing(on: store, operation)
-        _ = try await store.website(named: "shop", key: key(1))
+        _ = try await store.website(named: "shop", key: key(1), at: now)
         _ = try await store.device(id(10), key: key(10))
         _ = try await store.device(key: key(10))
         let registration = Registration(
@@ -345,6 +344,7 @@ enum Sample {
         for thumbprint in [key(2), nil] {
             _ = try await store.run(Websites.revokeKeys(of: id(2), thumbprint, at: now, as: operation()))
         }
+        try await runWebsites(on: store, operation)
         try await runEndpoints(on: store, operation)
         try await runDirectory(on: store, operation)
         for count in [-1, nil] as [Int64?] { try await store.removeDeadRelay(relay, at: count, now: now) }

@@ -1,13 +1,16 @@
 import Domain
 import Relay
+import World
 
 extension Store: AuthenticationStore {
-    public func website(named name: String, key: [UInt8]) async throws(StoreFailure) -> WebsiteRow? {
+    public func website(
+        named name: String, key: [UInt8], at now: Timestamp
+    ) async throws(StoreFailure) -> WebsiteRow? {
         try await run(
             Query(
                 script: Script(
                     "website", rows: [.website(named: name), .websiteKey(key)],
-                    reads: [websiteByKey(name: .text(name), thumbprint: .blob(key))])
+                    reads: [websiteByKey(name: .text(name), thumbprint: .blob(key), now: .timestamp(now))])
             ) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return try WebsiteColumns.read(row)
@@ -19,6 +22,7 @@ private let websiteByKey = Statement(
     """
     SELECT \(WebsiteColumns.list) FROM website w JOIN website_key k ON k.website_id = w.id
     WHERE w.name = :name AND k.thumbprint = :thumbprint AND w.state = 'active'
+    AND (k.ends_at IS NULL OR k.ends_at > :now)
     """)
 
 /// The columns of the website of a request, and how they are read.

@@ -8,6 +8,12 @@ extension Websites {
         /// The SHA-256 of the key's SubjectPublicKeyInfo.
         public let thumbprint: [UInt8]
         public let createdAt: Timestamp
+        /// The newest certificate of the key; nil if the store does not know it.
+        public let certificate: WebsiteCertificate?
+        /// From then on the key is refused; nil if it is valid while its certificate is.
+        public let endsAt: Timestamp?
+        /// The last request with the key, a few seconds late.
+        public let usedAt: Timestamp?
     }
 
     public static func keys(of website: WebsiteID) -> Query<[Key]> {
@@ -15,7 +21,11 @@ extension Websites {
             rows throws(StoreFailure) in
             var keys: [Key] = []
             for row in rows[0] {
-                keys.append(Key(thumbprint: try row.blob("thumbprint"), createdAt: try row.timestamp("created_at")))
+                keys.append(
+                    Key(
+                        thumbprint: try row.blob("thumbprint"), createdAt: try row.timestamp("created_at"),
+                        certificate: try WebsiteCertificate(row), endsAt: try row.optionalTimestamp("ends_at"),
+                        usedAt: try row.optionalTimestamp("used_at")))
             }
             return keys
         }
@@ -23,7 +33,8 @@ extension Websites {
 
     private static let keysOfWebsite = Statement(
         """
-        SELECT thumbprint, created_at FROM website_key WHERE website_id = :website ORDER BY created_at, thumbprint
+        SELECT thumbprint, created_at, not_before, not_after, issuer, serial, ends_at, used_at FROM website_key
+        WHERE website_id = :website ORDER BY created_at, thumbprint
         """)
 
     /// Revokes one key, or all keys if none is given. The answer is false if there is none.
@@ -55,14 +66,15 @@ extension Websites {
 
     private static let dropKey = Statement(
         "DELETE FROM website_key WHERE website_id = :website AND thumbprint = :thumbprint AND \(websiteMarked)")
-    private static let dropAllKeys = Statement(
+    static let dropAllKeys = Statement(
         "DELETE FROM website_key WHERE website_id = :website AND \(websiteMarked)")
 
     /// The condition that the operation has marked the website's row.
-    private static let websiteMarked =
+    static let websiteMarked =
         "EXISTS (SELECT 1 FROM website w WHERE w.id = :website AND w.operation = :operation)"
 
-    /// Disables or enables a website. The answer is false if it has that state already.
+    /// Disables or enables a website. The answer is false if it has that state already, or was
+    /// removed.
     public static func set(
         _ website: WebsiteID, isDisabled: Bool, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
@@ -82,5 +94,8 @@ extension Websites {
     }
 
     private static let setState = Statement(
-        "UPDATE website SET state = :state, operation = :operation WHERE id = :website AND state <> :state")
+        """
+        UPDATE website SET state = :state, operation = :operation
+        WHERE id = :website AND state <> :state AND state <> 'removed'
+        """)
 }

@@ -13,12 +13,18 @@ public enum Websites {
         public let policy: String
         public let endpoint: WebhookEndpoints.New?
         public let keyThumbprint: [UInt8]
+        public let certificate: WebsiteCertificate?
+        /// The removed website whose name this one gets; nil if nobody has had the name.
+        public let predecessor: WebsiteID?
         public let createdAt: Timestamp
 
         public init(
             id: WebsiteID, name: String, displayName: String, policy: String, webhook: WebhookEndpoints.New?,
-            keyThumbprint: [UInt8], createdAt: Timestamp
+            keyThumbprint: [UInt8], certificate: WebsiteCertificate? = nil, predecessor: WebsiteID? = nil,
+            createdAt: Timestamp
         ) {
+            self.certificate = certificate
+            self.predecessor = predecessor
             self.id = id
             self.name = name
             self.displayName = displayName
@@ -52,6 +58,8 @@ public enum Websites {
         public let createdAt: Timestamp
         /// The health of the webhook endpoint; nil if the website has none.
         public let health: WebhookHealth?
+
+        public var isRemoved: Bool { state == "removed" }
     }
 }
 
@@ -103,22 +111,26 @@ extension Rows {
 // MARK: Changes
 
 extension Websites {
-    /// Adds a website. The answer is false if a website has had the name before: a name is never
-    /// reused.
+    /// Adds a website. The answer is false if a website has had the name before: a name is reused
+    /// only if that website was removed, and the caller names it.
     public static func add(_ website: New, as operation: Operation) -> Query<Bool> {
         let now = SQLValue.timestamp(website.createdAt)
         return Query(
             change: Change(
                 "website add", operation,
-                rows: [.website(website.id).signed, .websiteKey(website.keyThumbprint).signed],
-                [
+                rows: [.website(website.id).signed, .websiteKey(website.keyThumbprint).signed]
+                    + (website.predecessor.map { [SignedRows.website($0).signed] } ?? []),
+                (website.predecessor.map { [WebsiteRemoval.retire($0, name: website.name, as: operation)] } ?? []) + [
                     insertWebsite(
                         website: .id(website.id), name: .text(website.name), displayName: .text(website.displayName),
                         policy: .text(website.policy), url: .text(website.endpoint?.url), now: now,
                         operation: .id(operation)),
                     insertKey(
-                        thumbprint: .blob(website.keyThumbprint), now: now, website: .id(website.id),
-                        operation: .id(operation)),
+                        thumbprint: .blob(website.keyThumbprint), now: now,
+                        notBefore: .timestamp(website.certificate?.notBefore),
+                        notAfter: .timestamp(website.certificate?.notAfter),
+                        issuer: .blob(website.certificate?.issuer), serial: .text(website.certificate?.serial),
+                        website: .id(website.id), operation: .id(operation)),
                     auditChange(
                         operation: .id(operation), now: now, event: .text("website.added"), website: .id(website.id)),
                 ]
@@ -136,12 +148,14 @@ extension Websites {
         /*M! FROM DUAL */ WHERE 1 = 1
         """)
 
-    private static let insertKey = Statement(
-        into: .websiteKey,
+    private static let insertKey = Statement(into: .websiteKey, newKey)
+
+    /// The key of a website whose row the operation has marked.
+    static let newKey = """
+        INSERT INTO website_key (thumbprint, website_id, created_at, not_before, not_after, issuer, serial)
+        SELECT :thumbprint, w.id, :now, :notBefore, :notAfter, :issuer, :serial FROM website w
+        WHERE w.id = :website AND w.operation = :operation
         """
-        INSERT INTO website_key (thumbprint, website_id, created_at)
-        SELECT :thumbprint, w.id, :now FROM website w WHERE w.id = :website AND w.operation = :operation
-        """)
 
     /// Audits an operator's change that has marked the website's row.
     static let auditChange = Statement(

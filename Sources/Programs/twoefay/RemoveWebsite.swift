@@ -1,0 +1,85 @@
+import Daemon
+import Domain
+import Glibc
+import JSON
+import Storage
+
+extension Tool {
+    static let removeWebsite = Subcommand(
+        command: Command(
+            "website remove", "Removes a website with all its users, keys and webhooks.",
+            operands: [.init("NAME", "The website's name, as in 'website list'.")],
+            options: [Confirmation.option],
+            notes: """
+                The website is disabled first. Its users are deleted with their phones, logins and codes, as if the website
+                had deleted each of them. Webhooks that wait are dropped. The audit stays. This cannot be undone.
+                The command can be repeated if it was interrupted. A later website gets the name only with
+                'website add --reuse-name'.
+                """)
+    ) { invocation throws(Failure) in
+        let settings = try Settings.load(invocation)
+        let store = try OperatorStore(settings)
+        defer { store.close() }
+        let website = try store.website(named: invocation.operand(0))
+        if let directory = settings.directories.all.first(where: { $0.website == website.name }) {
+            throw Failure(
+                .conflict, "users of \(website.name) come from the directory \(directory.name)",
+                next:
+                    "Nothing was changed. Remove directories.\(directory.name) from the settings, and reload the relays."
+            )
+        }
+        try Confirmation.require(
+            invocation, "Remove \(website.name) with \(website.users) users, and all their phones and codes?")
+        if website.state == "active" {
+            _ = try store.run { Websites.set(website.id, isDisabled: true, at: store.now, as: $0) }
+        }
+        let deleted = try deleteUsers(of: website, store)
+        return Report(
+            "\(website.name) is removed, and \(deleted) of its users are deleted.",
+            json: .object(["website": .string(website.name), "state": "removed", "users": .integer(deleted)]))
+    }
+
+    /// Deletes all users, then the website. A request that began before the website was disabled may
+    /// still add a user, so the store removes the website only if there is none.
+    private static func deleteUsers(
+        of website: Websites.Listed, _ store: OperatorStore
+    ) throws(Failure) -> Int64 {
+        var deleted: Int64 = 0
+        let isTerminal = isatty(STDERR_FILENO) == 1
+        while true {
+            let users = try store.read(WebsiteRemoval.users(of: website.id, limit: 100))
+            if users.isEmpty {
+                if try store.run({ WebsiteRemoval.finish(website.id, at: store.now, as: $0) }) { return deleted }
+                guard try store.read(WebsiteRemoval.users(of: website.id, limit: 1)).isEmpty else { continue }
+                throw Failure(
+                    .conflict, "\(website.name) was enabled in the meantime",
+                    next: "Its users are deleted. Repeat the command to remove the website.")
+            }
+            var deletions: [Query<[ChallengeID]?>] = []
+            for user in users {
+                deletions.append(
+                    UserDeletion.delete(
+                        user, of: website.id, by: .operator, at: store.now, as: try store.newOperation()))
+            }
+            deleted += Int64(try store.readAll(deletions).count { $0 != nil })
+            if isTerminal { Program.printProgress("\(deleted) users deleted") }
+        }
+    }
+}
+
+/// The confirmation of a command that destroys something.
+enum Confirmation {
+    static let option = Command.Option("yes", .nothing, "Do not ask for a confirmation.")
+
+    /// Asks at the terminal. Without a terminal, `--yes` is needed.
+    static func require(_ invocation: Invocation, _ question: String) throws(Failure) {
+        if invocation.has("yes") { return }
+        guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
+            throw Failure(.usage, "this needs a confirmation", next: "Nothing was changed. To confirm it, add --yes.")
+        }
+        Program.printProgress("\(question) Type 'yes' to confirm:")
+        guard readLine() == "yes" else {
+            throw Failure(.failed, "not confirmed", next: "Nothing was changed.")
+        }
+    }
+}

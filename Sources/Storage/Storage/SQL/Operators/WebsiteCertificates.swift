@@ -1,0 +1,200 @@
+import Domain
+import Relay
+import World
+
+/// The certificate of a website's key, as far as an operator needs it to renew the certificate in
+/// time. TLS itself checks the certificate.
+public struct WebsiteCertificate: Sendable, Equatable {
+    public let notBefore: Timestamp
+    public let notAfter: Timestamp
+    /// SHA-256 of the public key of the authority that signed it.
+    public let issuer: [UInt8]
+    public let serial: String
+
+    public init(notBefore: Timestamp, notAfter: Timestamp, issuer: [UInt8], serial: String) {
+        self.notBefore = notBefore
+        self.notAfter = notAfter
+        self.issuer = issuer
+        self.serial = serial
+    }
+
+    /// Reads the columns of a key; nil if it was added without a certificate.
+    init?(_ row: Row) throws(StoreFailure) {
+        guard let notAfter = try row.optionalTimestamp("not_after") else { return nil }
+        self.notAfter = notAfter
+        notBefore = try row.timestamp("not_before")
+        issuer = try row.blob("issuer")
+        serial = try row.text("serial")
+    }
+}
+
+// MARK: Renewal
+
+extension Websites {
+    /// A new key of a website, or a new certificate of one that it has.
+    public struct Renewal: Sendable {
+        public let website: WebsiteID
+        public let thumbprint: [UInt8]
+        public let certificate: WebsiteCertificate
+        /// The end of all other keys; nil if they stay valid.
+        public let othersEnd: Timestamp?
+        /// The key with which the website asks; nil if the operator renews.
+        public let asking: [UInt8]?
+        public let at: Timestamp
+
+        public init(
+            of website: WebsiteID, thumbprint: [UInt8], certificate: WebsiteCertificate, othersEnd: Timestamp? = nil,
+            asking: [UInt8]? = nil, at time: Timestamp
+        ) {
+            self.website = website
+            self.thumbprint = thumbprint
+            self.certificate = certificate
+            self.othersEnd = othersEnd
+            self.asking = asking
+            at = time
+        }
+    }
+
+    /// Registers a new key beside the present ones. The answer is false if the website was removed,
+    /// or if the key belongs to another website.
+    public static func renew(_ renewal: Renewal, as operation: Operation) -> Query<Bool> {
+        let (website, thumbprint) = (SQLValue.id(renewal.website), SQLValue.blob(renewal.thumbprint))
+        let (now, marked) = (SQLValue.timestamp(renewal.at), SQLValue.id(operation))
+        let certificate = renewal.certificate
+        var writes = [
+            markForKey(operation: marked, website: website, thumbprint: thumbprint),
+            renewed(
+                operation: marked, now: now, outcome: .text(renewal.asking == nil ? "operator" : "website"),
+                website: website),
+            addKey(
+                thumbprint: thumbprint, now: now, notBefore: .timestamp(certificate.notBefore),
+                notAfter: .timestamp(certificate.notAfter), issuer: .blob(certificate.issuer),
+                serial: .text(certificate.serial), website: website, operation: marked),
+            certifyKey(
+                notBefore: .timestamp(certificate.notBefore), notAfter: .timestamp(certificate.notAfter),
+                issuer: .blob(certificate.issuer), serial: .text(certificate.serial), website: website,
+                thumbprint: thumbprint, operation: marked),
+        ]
+        if let end = renewal.othersEnd {
+            writes.append(
+                endOthers(end: .timestamp(end), website: website, thumbprint: thumbprint, operation: marked))
+        }
+        return Query(
+            change: Change(
+                "website renew", operation,
+                rows: [SignedRows.websiteKey(renewal.thumbprint).signed, SignedRows.keys(of: renewal.website).lenient],
+                writes)
+        ) { rows in rows.happened }
+    }
+
+    private static let markForKey = Statement(
+        """
+        UPDATE website SET operation = :operation WHERE id = :website AND state <> 'removed'
+        AND NOT EXISTS (SELECT 1 FROM website_key k WHERE k.thumbprint = :thumbprint AND k.website_id <> website.id)
+        """)
+
+    private static let renewed = Statement(
+        """
+        INSERT INTO audit (operation, at, event, website_id, outcome)
+        SELECT :operation, :now, 'website.renewed', w.id, :outcome FROM website w
+        WHERE w.id = :website AND w.operation = :operation
+        \(Audit.once)
+        """)
+
+    private static let addKey = Statement(into: .websiteKey, once: true, newKey)
+
+    /// Notes the new certificate of a key that the website had before.
+    private static let certifyKey = Statement(
+        """
+        UPDATE website_key SET not_before = :notBefore, not_after = :notAfter, issuer = :issuer, serial = :serial
+        WHERE website_id = :website AND thumbprint = :thumbprint AND \(websiteMarked)
+        """)
+
+    private static let endOthers = Statement(
+        """
+        UPDATE website_key SET ends_at = :end
+        WHERE website_id = :website AND thumbprint <> :thumbprint AND (ends_at IS NULL OR ends_at > :end)
+        AND \(websiteMarked)
+        """)
+}
+
+// MARK: Use and expiry
+
+extension Store: WebsiteKeyStore {
+    public func record(_ uses: [WebsiteKeyUse]) async throws(StoreFailure) {
+        _ = try await run(
+            Script(
+                "website key use",
+                writes: uses.map { noteUse(now: .timestamp($0.at), thumbprint: .blob($0.thumbprint)) }))
+    }
+
+    public func websiteExpiries(at now: Timestamp) async throws(StoreFailure) -> [WebsiteExpiry] {
+        try await run(Websites.expiries(at: now))
+    }
+}
+
+private let noteUse = Statement(
+    """
+    UPDATE website_key SET used_at = :now WHERE thumbprint = :thumbprint AND (used_at IS NULL OR used_at < :now)
+    """)
+
+extension Websites {
+    /// Returns the active websites whose certificates are known, the one that expires first before
+    /// the others.
+    public static func expiries(at now: Timestamp) -> Query<[WebsiteExpiry]> {
+        Query(script: Script("website expiries", reads: [readExpiries(now: .timestamp(now))])) {
+            rows throws(StoreFailure) in
+            var expiries: [WebsiteExpiry] = []
+            for row in rows[0] {
+                expiries.append(
+                    WebsiteExpiry(website: try row.text("name"), expiresAt: try row.timestamp("expires_at")))
+            }
+            return expiries
+        }
+    }
+
+    /// A key that ends before its certificate is refused from its end on.
+    private static let readExpiries = Statement(
+        """
+        SELECT w.name AS name, max(CASE WHEN k.ends_at < k.not_after THEN k.ends_at ELSE k.not_after END) AS expires_at
+        FROM website w JOIN website_key k ON k.website_id = w.id
+        WHERE w.state = 'active' AND k.not_after IS NOT NULL AND (k.ends_at IS NULL OR k.ends_at > :now)
+        GROUP BY w.id, w.name ORDER BY expires_at, name
+        """)
+
+    /// A website whose newest certificate is of another authority than the one that signs now.
+    public struct Unmoved: Sendable, Equatable {
+        public let name: String
+        /// Whether the website has a certificate of the authority, which it has not used yet.
+        public let hasNew: Bool
+        /// The last use of a key of another authority.
+        public let lastOldUse: Timestamp?
+    }
+
+    /// Returns the websites that have not used a certificate of this authority yet.
+    ///
+    /// - Parameter issuer: SHA-256 of the authority's public key.
+    public static func unmoved(to issuer: [UInt8], at now: Timestamp) -> Query<[Unmoved]> {
+        let read = readUnmoved(issuer: .blob(issuer), now: .timestamp(now))
+        return Query(script: Script("websites unmoved", reads: [read])) { rows throws(StoreFailure) in
+            var websites: [Unmoved] = []
+            for row in rows[0] {
+                websites.append(
+                    Unmoved(
+                        name: try row.text("name"), hasNew: try row.integer("new_count") > 0,
+                        lastOldUse: try row.optionalTimestamp("old_used_at")))
+            }
+            return websites
+        }
+    }
+
+    private static let readUnmoved = Statement(
+        """
+        SELECT w.name AS name, count(CASE WHEN k.issuer = :issuer THEN 1 END) AS new_count,
+        max(CASE WHEN k.issuer = :issuer THEN NULL ELSE k.used_at END) AS old_used_at
+        FROM website w JOIN website_key k ON k.website_id = w.id
+        WHERE w.state <> 'removed' AND (k.ends_at IS NULL OR k.ends_at > :now)
+        GROUP BY w.id, w.name HAVING count(CASE WHEN k.issuer = :issuer AND k.used_at IS NOT NULL THEN 1 END) = 0
+        ORDER BY name
+        """)
+}
