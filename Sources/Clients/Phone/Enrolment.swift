@@ -31,7 +31,11 @@ public struct Enrolment: Sendable {
 
     public let relay: WebAddress
     /// The SHA-256 of the public key of the relay's authority.
-    public let pin: [UInt8]
+    public internal(set) var pin: [UInt8]
+    /// The pin of the authority that follows, as the present one has stated; nil without one.
+    public internal(set) var nextPin: [UInt8]?
+    /// The number of the last statement about pins that the phone took; 0 if it took none.
+    public internal(set) var pinSequence: Int64 = 0
     public let website: String
     /// The opaque id of the user.
     public let token: String
@@ -150,6 +154,8 @@ extension Enrolment {
             object.set("next_document_keys", .object(keys))
         }
         if !openRequests.isEmpty { object.set("open_requests", .object(openRequests.json)) }
+        object.set("next_pin", nextPin.map { .string(Base64URL.encode($0)) })
+        if pinSequence > 0 { object.set("pin_sequence", .integer(pinSequence)) }
         if let pushToken { object.set("dev_token", .string(pushToken)) }
         if let name { object.set("name", .string(name)) }
         if let platformAttests { object.set("simulated", .object(try platformAttests.json())) }
@@ -193,6 +199,8 @@ extension Enrolment {
         else { throw Malformed(description: "relay, pin, made_at, platform or environment is not valid") }
         self.relay = relay
         self.pin = pin
+        nextPin = object["next_pin"]?.string.flatMap { Base64URL.decode($0) }.flatMap { $0.count == 32 ? $0 : nil }
+        pinSequence = object["pin_sequence"]?.integer ?? 0
         self.madeAt = madeAt
         website = try text("website")
         token = try text("token")

@@ -45,6 +45,7 @@ public final class RelayConnection: Sendable {
     public let clock: RelayClock
     private let tls: TLSClientContext
     private let pin: [UInt8]?
+    private let nextPin: [UInt8]?
     private let language: String?
     let randomness: any Randomness
     private let witness: Observer?
@@ -53,16 +54,19 @@ public final class RelayConnection: Sendable {
     /// - Parameters:
     ///   - clock: the clock of this relay; by default that of the loop, not corrected.
     ///   - pin: the pin of the relay's authority. Without it, the connection asks for no signed time.
+    ///   - nextPin: the pin of the authority that follows; nil without one.
     ///   - language: the language of the relay's texts, as an Accept-Language value; nil for English.
     public init(
         loop: EventLoop, relay: WebAddress, tls: TLSClientContext, clock: RelayClock? = nil, pin: [UInt8]? = nil,
-        language: String? = nil, randomness: any Randomness = SystemRandomness(), witness: Observer? = nil
+        nextPin: [UInt8]? = nil, language: String? = nil, randomness: any Randomness = SystemRandomness(),
+        witness: Observer? = nil
     ) {
         self.loop = loop
         self.relay = relay
         self.tls = tls
         self.clock = clock ?? RelayClock(loop.time)
         self.pin = pin
+        self.nextPin = nextPin
         self.randomness = randomness
         self.language = language
         self.witness = witness
@@ -161,7 +165,8 @@ extension RelayConnection {
         let asking: RelayConnection
         do {
             asking = RelayConnection(
-                loop: loop, relay: relay, tls: try TLSClientContext(roots: .pinned(pin), dates: .unchecked),
+                loop: loop, relay: relay,
+                tls: try TLSClientContext(roots: .pinned(pin, next: nextPin), dates: .unchecked),
                 clock: clock, witness: witness)
         } catch {
             throw .unable("\(error)")

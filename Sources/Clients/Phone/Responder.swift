@@ -1,3 +1,4 @@
+import Bytes
 import Crypto
 import EventLoop
 import HTTP
@@ -21,6 +22,11 @@ public final class Responder: Sendable {
         public var questions: [ChallengePrompt] = []
         /// The challenges that this phone must not answer.
         public var refused: [ChallengePrompt.Refused] = []
+        /// The enrolment with the pins that the relay's authority has stated; nil if they stay. The
+        /// caller must store it, and use it for the next responder.
+        public var repinned: Enrolment?
+        /// The reason why the phone did not take a statement about pins; nil if there was none.
+        public var pinsFault: PinStatement.Malformed?
 
         public var isEmpty: Bool { questions.isEmpty && refused.isEmpty }
         public var challenges: [String] { questions.map(\.challenge) + refused.compactMap(\.challenge) }
@@ -66,11 +72,12 @@ public final class Responder: Sendable {
             }
         do {
             let tls = try TLSClientContext(
-                roots: .pinned(enrolment.pin), certificateChainPEM: usesKey ? nil : try certificate?.pem(),
+                roots: .pinned(enrolment.pin, next: enrolment.nextPin),
+                certificateChainPEM: usesKey ? nil : try certificate?.pem(),
                 privateKeyPEM: usesKey ? nil : try enrolment.key.pem(), dates: .clock(clock))
             line = RelayConnection(
                 loop: loop, relay: enrolment.relay, tls: tls, clock: clock, pin: enrolment.pin,
-                language: language, randomness: randomness, witness: witness)
+                nextPin: enrolment.nextPin, language: language, randomness: randomness, witness: witness)
         } catch {
             throw .unable("the phone's certificate does not work: \(error)")
         }
@@ -104,6 +111,7 @@ public final class Responder: Sendable {
     ///   - known: the ids of the challenges that this phone already has.
     public func pending(waiting seconds: Int = 0, knowing known: [String] = []) async throws(CallFailure) -> Pending {
         var call = RelayConnection.PhoneRequest("/pending")
+        call.body.set("pins", .array(enrolment.pins.map { .string(Base64URL.encode($0)) }))
         if seconds > 0 {
             if !known.isEmpty { call.body.set("known", .array(known.prefix(Self.mostKnown).map { .string($0) })) }
             call.fields = [.init("prefer", "wait=\(min(seconds, Self.longestWait))")]
@@ -114,6 +122,7 @@ public final class Responder: Sendable {
             let now = Timestamp(rfc3339: try answer.text("time"))
         else { throw answer.odd("without pending or time") }
         var pending = Pending()
+        if let statement = try answer.accepted()["pins"]?.string { take(statement, into: &pending) }
         for entry in entries {
             do throws(ChallengePrompt.Refused) {
                 pending.questions.append(try ChallengePrompt(entry, website: enrolment.website, now: now))

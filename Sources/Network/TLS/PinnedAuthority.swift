@@ -2,12 +2,13 @@ import COpenSSL
 import Crypto
 
 /// The only authority that a client trusts, identified by its key alone, as the `pin` of an
-/// activation names it. The server sends the certificate of the authority with its own.
+/// activation names it. While the authority is replaced, there are two. The server sends the
+/// certificate of the authority with its own.
 final class PinnedAuthority: Sendable {
-    /// SHA-256 of the SubjectPublicKeyInfo.
-    let thumbprint: [UInt8]
+    /// SHA-256 of each SubjectPublicKeyInfo.
+    let thumbprints: [[UInt8]]
 
-    init(_ thumbprint: [UInt8]) { self.thumbprint = thumbprint }
+    init(_ thumbprints: [[UInt8]]) { self.thumbprints = thumbprints }
 
     /// Installs the check in a context. The caller must keep this object alive as long as the
     /// context.
@@ -15,13 +16,13 @@ final class PinnedAuthority: Sendable {
         SSL_CTX_set_cert_verify_callback(context, verifyPinned, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// The certificates from the server that have the pinned key.
+    /// The certificates from the server that have a pinned key.
     fileprivate func found(in store: OpaquePointer) -> OpaquePointer? {
         let sent = X509_STORE_CTX_get0_untrusted(store)
         let trusted = OPENSSL_sk_new_null()
         for index in 0..<copenssl_tls_certificate_count(sent) {
             guard let certificate = copenssl_tls_certificate_at(sent, index),
-                (try? Certificate(reading: certificate))?.spkiThumbprint == thumbprint
+                let read = try? Certificate(reading: certificate), thumbprints.contains(read.spkiThumbprint)
             else { continue }
             OPENSSL_sk_push(trusted, UnsafeRawPointer(certificate))
         }

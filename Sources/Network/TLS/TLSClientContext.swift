@@ -15,9 +15,9 @@ public final class TLSClientContext: @unchecked Sendable {
         case pem([UInt8])
         /// The authorities of the operating system, and these.
         case systemAnd([UInt8])
-        /// Only the authority with this key (SHA-256 of its SubjectPublicKeyInfo). The server sends
-        /// its certificate.
-        case pinned([UInt8])
+        /// Only the authority with this key (SHA-256 of its SubjectPublicKeyInfo), or with the next
+        /// one. The server sends its certificate.
+        case pinned([UInt8], next: [UInt8]? = nil)
     }
 
     /// The time at which the certificates of the server must be valid.
@@ -42,7 +42,11 @@ public final class TLSClientContext: @unchecked Sendable {
     ) throws(TLSFailure) {
         self.application = application
         self.dates = dates
-        if case .pinned(let thumbprint) = roots { pinned = PinnedAuthority(thumbprint) } else { pinned = nil }
+        if case .pinned(let thumbprint, let next) = roots {
+            pinned = PinnedAuthority([thumbprint, next].compactMap { $0 })
+        } else {
+            pinned = nil
+        }
         context = try makeContext(TLS_client_method())
         switch roots {
         case .system: try believeTheMachine()

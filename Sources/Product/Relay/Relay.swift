@@ -20,7 +20,7 @@ public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStor
     & RetentionStore & RecoveryStore
     & IdempotencyStore
     & KeyRotationStore & RollingKeyStore & WebhookSecretStore & PersonalSealingStore
-    & WebsiteKeyStore
+    & WebsiteKeyStore & StatedPinStore
 
 /// The product: five verbs on top of a store and the couriers. It holds no connection and blocks no
 /// thread, and all loops share it. Between requests it keeps only state in memory that it may lose:
@@ -59,7 +59,8 @@ public final class Relay: Sendable {
     let push: (any PushCourier)?
     private let couriers: Mutex<MessageCouriers>
     /// The issuer of phone certificates.
-    let phones: any PhoneCertificates
+    private let phoneIssuer: Mutex<any PhoneCertificates>
+    var phones: any PhoneCertificates { phoneIssuer.withLock { $0 } }
     public let operations: Operations
     private let sealers: Mutex<Sealer>
     private let policies: Mutex<Policy>
@@ -90,6 +91,7 @@ public final class Relay: Sendable {
     let changeFeed = ChangeFeed()
     let revocations = Revocations()
     let usedWebsiteKeys = UsedWebsiteKeys()
+    let authorityPins: AuthorityPins
     let revocationLists = RevocationListCache()
     let retentionState = RetentionState()
     public let nonces: Nonces
@@ -145,11 +147,12 @@ public final class Relay: Sendable {
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
     ) {
         self.settings = settings
+        authorityPins = AuthorityPins(pin: settings.pin)
         self.store = store
         self.push = push
         self.couriers = Mutex(couriers)
         self.webhooks = WebhookDispatcher(webhooks)
-        self.phones = phones
+        phoneIssuer = Mutex(phones)
         sealers = Mutex(sealer)
         policies = Mutex(settings.policy)
         signers = Mutex(statements)
@@ -197,6 +200,8 @@ public final class Relay: Sendable {
     var smsLimits: SMSLimits { couriers.withLock { $0.smsLimits } }
 
     /// Replaces the couriers for all later messages.
+    /// Replaces the issuer of later certificates of phones.
+    public func replace(_ issuer: any PhoneCertificates) { phoneIssuer.withLock { $0 = issuer } }
     public func replace(_ couriers: MessageCouriers) { self.couriers.withLock { $0 = couriers } }
 
     /// Returns a random number in the range from 0 up to, but not including, 1.

@@ -1,3 +1,4 @@
+import Crypto
 import Daemon
 import JSON
 import Relay
@@ -56,6 +57,8 @@ extension Tool {
             if let warning = status.expiryWarning { lines.append(warning) }
             lines += status.websiteLines(at: now)
             members.set("website_certificates", status.websitesJSON)
+            lines += status.pinLines(at: now)
+            members.set("pins", status.pinsJSON)
             members.set("expiring_users", .integer(status.expiring.count))
             members.set("directories", .array(directories.map { $0.json(status.syncs[$0.name]) }))
             lines += settings.lines(about: status.keys, at: now)
@@ -87,9 +90,14 @@ extension Tool {
         do throws(Failure) {
             let store = try settings.openStore()
             defer { store.close() }
+            let pins = try ServerReplacement(settings, keyPath: nil).underWay()
             do throws(StoreFailure) {
+                let missing = try pins.map { statement throws(StoreFailure) in
+                    try store.runBlocking(StatedPins.missing(statement.sequence))
+                }
                 return .success(
                     StoreReport(
+                        pins: pins, missingPins: missing ?? 0,
                         work: try store.runBlocking(StoreStatus.query),
                         texts: try store.runBlocking(SMSUsageReport.query(of: now)),
                         syncs: try store.runBlocking(DirectoryRuns.all),
@@ -109,6 +117,10 @@ extension Tool {
 
 /// The part of the status that is read from the store.
 private struct StoreReport {
+    /// The statement about the next authority of the server; nil if none is announced.
+    let pins: PinStatement?
+    /// The active phones that have not taken the pin of the next authority.
+    let missingPins: Int64
     let work: StoreStatus
     let texts: SMSUsageReport
     let syncs: [String: DirectoryRuns.Last]
@@ -129,6 +141,26 @@ private struct StoreReport {
             return ["The first certificate of a website expires at \(first.expiresAt.rfc3339): \(first.website)."]
         }
         return ["Warning: the certificate of the website \(warning). Renew it: twoefay website renew \(first.website)"]
+    }
+
+    func pinLines(at now: Timestamp) -> [String] {
+        guard let pins else { return [] }
+        let end =
+            pins.expiresAt <= now
+            ? "The statement expired at \(pins.expiresAt.rfc3339): run 'twoefay server pins' again."
+            : "They can take it until \(pins.expiresAt.rfc3339)."
+        return [
+            "The server's authority is being replaced: \(counted(missingPins, "active phone")) not yet with the new pin. "
+                + end
+        ]
+    }
+
+    var pinsJSON: JSONValue {
+        guard let pins else { return .null }
+        return .object([
+            "sequence": .integer(pins.sequence), "expires_at": .string(pins.expiresAt.rfc3339),
+            "missing": .integer(missingPins),
+        ])
     }
 
     var websitesJSON: JSONValue {

@@ -19,7 +19,8 @@ import World
             let first = try await phone.pending(waiting: 60)
             #expect(try await phone.pending(waiting: 60, knowing: first.challenges).isEmpty)
         }
-        #expect(relay.asked.map(\.body) == [[:], ["known": ["c1"]]])
+        let pins = JSONValue.array([.string(Base64URL.encode(relay.authority.keyThumbprint))])
+        #expect(relay.asked.map(\.body) == [["pins": pins], ["pins": pins, "known": ["c1"]]])
         let asked = try #require(relay.asked.first)
         #expect(asked.path == "/pending" && asked.fields["prefer"] == "wait=60")
         #expect(asked.certificate?.uris == ["twoefay:device:d1"])

@@ -137,6 +137,10 @@ enum Parameters {
     static let known = Field<[String]>.values(
         "known", limit: Relay.mostKnown,
         "Challenges that the phone shows; a held request waits until the pending ones differ", of: challenge)
+    static let pins = Field<[String]>.values(
+        "pins", limit: PinStatement.mostPins,
+        "The pins of the relay's authority that the phone holds, in base64url",
+        of: .opaque("pin", limit: 64, "A pin"))
     static let knownBrowser = Field.flag(
         "known", "true: this user has logged in before with this browser")
     static let request = Field.line(

@@ -1,4 +1,5 @@
 import Bytes
+import Crypto
 import Domain
 import JSON
 import Relay
@@ -14,20 +15,27 @@ enum PendingList {
             "POST", "/pending",
             "Returns the pending challenges; with `Prefer: wait=N` it waits until they differ from `known`",
             Form(
-                .phone(pending), [P.known.optional],
-                answers: [(200, "pending: [{challenge, nonce, context, expires_at, asks_place?, demands?}], time")]))
+                .phone(pending), [P.known.optional, P.pins.optional],
+                answers: [
+                    (200, "pending: [{challenge, nonce, context, expires_at, asks_place?, demands?}], pins?, time")
+                ]))
     ]
 
     @Sendable static func pending(_ call: VerbCall, _ phone: PhoneCredential) async throws(Refusal) -> VerbOutcome {
         let texts = call[P.known] ?? []
+        let pins = (call[P.pins] ?? []).compactMap { Base64URL.decode($0) }
+        // The statement comes with whatever answer is next. A held request does not end for it.
+        let stated = pins.isEmpty ? nil : await call.relay.statedPins(for: phone, holding: pins)
         guard let patience = call.waitLimit, patience > 0 else {
-            return .answer(answer(try await call.relay.pending(for: phone), call))
+            return .answer(answer(try await call.relay.pending(for: phone), stated, call))
         }
-        return try await news(beyond: texts, call, phone, until: call.api.time.instant() + .seconds(patience))
+        return try await news(
+            beyond: texts, stated, call, phone, until: call.api.time.instant() + .seconds(patience))
     }
 
     private static func news(
-        beyond texts: [String], _ call: VerbCall, _ phone: PhoneCredential, until end: Instant, again: Bool = false
+        beyond texts: [String], _ stated: PinStatement?, _ call: VerbCall, _ phone: PhoneCredential,
+        until end: Instant, again: Bool = false
     ) async throws(Refusal) -> VerbOutcome {
         // A text that is no id cannot be pending.
         let known = Set(texts.compactMap { ChallengeID($0) })
@@ -36,7 +44,7 @@ enum PendingList {
             again
             ? call.relay.ticketAgain(for: phone, knowing: Array(known))
             : call.relay.ticket(for: phone, knowing: Array(known))
-        guard let ticket = taken else { return .answer(answer(try await call.relay.pending(for: phone), call)) }
+        guard let ticket = taken else { return .answer(answer(try await call.relay.pending(for: phone), stated, call)) }
         let pending: [Pending]
         do throws(Refusal) {
             pending = try await call.relay.pending(for: phone)
@@ -47,17 +55,19 @@ enum PendingList {
         let duration = call.relay.waitLimit(pending, wanted: end - call.api.time.instant())
         guard Set(pending.map(\.challenge.text)) == Set(texts), duration > .zero else {
             ticket.cancel()
-            return .answer(answer(pending, call))
+            return .answer(answer(pending, stated, call))
         }
         return .hold(ticket, duration) { () async throws(Refusal) in
             // An event of the change feed may be old, or may concern only another phone. So the
             // list is read again.
-            guard ticket.hasHappened else { return .answer(answer(try await call.relay.pending(for: phone), call)) }
-            return try await news(beyond: texts, call, phone, until: end, again: true)
+            guard ticket.hasHappened else {
+                return .answer(answer(try await call.relay.pending(for: phone), stated, call))
+            }
+            return try await news(beyond: texts, stated, call, phone, until: end, again: true)
         }
     }
 
-    private static func answer(_ pending: [Pending], _ call: VerbCall) -> APIResponse {
+    private static func answer(_ pending: [Pending], _ stated: PinStatement?, _ call: VerbCall) -> APIResponse {
         let list = pending.map { each -> JSONValue in
             var object: JSONObject = [
                 "challenge": .string(each.challenge.text), "nonce": .string(Base64URL.encode(each.nonce)),
@@ -67,7 +77,10 @@ enum PendingList {
             if let demands = each.demands { object.set("demands", .object(demands)) }
             return .object(object)
         }
-        var answer = APIResponse(200, ["pending": .array(list), "time": .timestamp(call.api.time.now())])
+        var body: JSONObject = ["pending": .array(list)]
+        body.set("pins", stated.map { .string($0.text) })
+        body.set("time", .timestamp(call.api.time.now()))
+        var answer = APIResponse(200, body)
         if let patience = call.waitLimit { answer.add("preference-applied", "wait=\(patience)") }
         return answer
     }

@@ -60,11 +60,14 @@ public struct DeviceRow: Sendable, Equatable {
     /// The number of notices that no phone of the user has fetched.
     public let unread: Int
     public let pin: PhonePIN
+    /// The last statement about the relay's authority whose pin the phone holds.
+    public let pinSequence: Int64
 
     public init(
         id: DeviceID, user: UserID, state: DeviceState, publicKey: [UInt8], website: WebsiteRow, failures: Int,
-        failedAt: Timestamp?, platform: Platform, unread: Int = 0, pin: PhonePIN = PhonePIN()
+        failedAt: Timestamp?, platform: Platform, unread: Int = 0, pin: PhonePIN = PhonePIN(), pinSequence: Int64 = 0
     ) {
+        self.pinSequence = pinSequence
         self.pin = pin
         self.unread = unread
         self.platform = platform
@@ -144,6 +147,8 @@ public struct PhoneCredential: Sendable, Equatable {
     public let isCertified: Bool
     /// The DPoP proof of this request; nil with a certificate.
     let proof: ProofOfPossession?
+    /// The last statement about the relay's authority whose pin the phone holds.
+    public internal(set) var pinSequence: Int64 = 0
 
     public init(
         id: DeviceID, user: UserID, key: [UInt8], publicKey: [UInt8], website: WebsiteRow, failures: Int,
@@ -171,5 +176,6 @@ extension PhoneCredential {
             id: row.id, user: row.user, key: key, publicKey: row.publicKey, website: row.website,
             failures: row.failures, failedAt: row.failedAt, platform: row.platform, unread: row.unread, pin: row.pin,
             isCertified: isCertified, proof: proof)
+        pinSequence = row.pinSequence
     }
 }

@@ -31,6 +31,8 @@ public struct LoadedFiles: Sendable {
     public let statements: StatementSigner
     /// The authority that phones pin.
     public let authority: Certificate
+    /// The statement for phones about the pins of authorities; nil if there is none in force.
+    public let pins: PinStatement?
     public let issuer: PhoneIssuer
     public let keys: DataKeys
     /// The credential for Apple's push service; nil if no topic is set.
@@ -130,7 +132,8 @@ struct LoadedFilesReader {
         let authority = certificate(tls.authority, bytes(tls.authority))
         let websites = bytes(tls.websites)
         _ = certificate(tls.websites, websites)
-        let phones = certificate(tls.phones, bytes(tls.phones))
+        let phonesPEM = bytes(tls.phones)
+        let phones = certificate(tls.phones, phonesPEM)
         let revoked = tls.revoked.flatMap { bytes($0) }
         let keys = keys(phones)
         let push = push()
@@ -145,15 +148,17 @@ struct LoadedFilesReader {
         checkDirectories()
         checkHost(of: server)
         checkChain(chain, endsWith: authority)
-        checkAuthorities(of: websites, and: phones)
-        checkLists(revoked, of: websites, and: phones)
-        guard let chain, let key, let statements, let authority, let websites, let phones, let keys, let wording,
+        let pins = pins(authority)
+        checkAuthorities(of: websites, and: phonesPEM)
+        checkLists(revoked, of: websites, and: phonesPEM)
+        guard let chain, let key, let statements, let authority, let websites, let phonesPEM, let keys, let wording,
             let attestations,
-            let tls = serverContext(chain, key, websites: websites, phones: phones, revoked: revoked)
+            let tls = serverContext(chain, key, websites: websites, phones: phonesPEM, revoked: revoked)
         else { return nil }
         return LoadedFiles(
-            tls: tls, statements: statements, authority: authority, issuer: keys.issuer, keys: keys.data, push: push,
-            webPush: webPush, webhooks: webhookFiles, mail: mail, wording: wording, texts: texts,
+            tls: tls, statements: statements, authority: authority, pins: pins, issuer: keys.issuer,
+            keys: keys.data, push: push, webPush: webPush, webhooks: webhookFiles, mail: mail, wording: wording,
+            texts: texts,
             geolocation: placeFinder, attestations: attestations, certificates: CertificateExpiry.all(settings))
     }
 

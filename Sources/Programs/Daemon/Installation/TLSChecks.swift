@@ -40,9 +40,10 @@ extension LoadedFilesReader {
 
     /// Checks that no authority issues certificates of websites and of phones. Otherwise a phone
     /// could pass for a website.
-    mutating func checkAuthorities(of websites: [UInt8]?, and phones: Certificate?) {
+    mutating func checkAuthorities(of websites: [UInt8]?, and phones: [UInt8]?) {
         guard let websites, let phones, let all = try? Certificate.all(pem: websites),
-            all.contains(where: { $0.spkiThumbprint == phones.spkiThumbprint })
+            let others = try? Certificate.all(pem: phones),
+            !Set(all.map(\.spkiThumbprint)).isDisjoint(with: others.map(\.spkiThumbprint))
         else { return }
         let (first, second) = (settings.path(of: settings.tls.websites), settings.path(of: settings.tls.phones))
         problems.append("\(first): holds the authority of \(second). Websites and phones must not share one")
@@ -50,7 +51,7 @@ extension LoadedFilesReader {
 
     /// Checks the revocation lists: a list that is not valid now refuses every certificate of its
     /// issuer, and a list of another issuer has no effect.
-    mutating func checkLists(_ pem: [UInt8]?, of websites: [UInt8]?, and phones: Certificate?) {
+    mutating func checkLists(_ pem: [UInt8]?, of websites: [UInt8]?, and phones: [UInt8]?) {
         guard let pem, let file = settings.tls.revoked else { return }
         let path = settings.path(of: file)
         let lists: [CertificateRevocationList]
@@ -62,6 +63,7 @@ extension LoadedFilesReader {
         }
         if lists.isEmpty { problems.append("\(path): holds no revocation list (X509 CRL in PEM)") }
         let websites = websites.flatMap { try? Certificate.all(pem: $0) }
+        let phones = phones.flatMap { try? Certificate.all(pem: $0) }
         for (index, list) in lists.enumerated() {
             let name = lists.count == 1 ? "" : "list \(index + 1) "
             if let end = list.nextUpdate, now >= end {
@@ -72,14 +74,14 @@ extension LoadedFilesReader {
                 problems.append("\(path): \(name)is not valid before \(list.thisUpdate.rfc3339)")
             }
             guard let websites, let phones else { continue }
-            if !(websites + [phones]).contains(where: { list.isSigned(by: $0) }) {
+            if !(websites + phones).contains(where: { list.isSigned(by: $0) }) {
                 problems.append(
                     "\(path): \(name)is not signed by an authority in "
                         + "\(settings.path(of: settings.tls.websites)) or \(settings.path(of: settings.tls.phones))")
             }
         }
         if let websites { checkNamesakes(lists, path, settings.tls.websites, websites) }
-        if let phones { checkNamesakes(lists, path, settings.tls.phones, [phones]) }
+        if let phones { checkNamesakes(lists, path, settings.tls.phones, phones) }
     }
 
     /// Checks the authorities whose name is that of a list. OpenSSL looks for the list of an issuer
@@ -100,11 +102,11 @@ extension LoadedFilesReader {
 
     /// Makes the context of the server. Faults that the checks above have not found are found here.
     mutating func serverContext(
-        _ chain: [UInt8], _ key: Secret, websites: [UInt8], phones: Certificate, revoked: [UInt8]?
+        _ chain: [UInt8], _ key: Secret, websites: [UInt8], phones: [UInt8], revoked: [UInt8]?
     ) -> TLSServerContext? {
         do {
             return try TLSServerContext(
-                certificateChainPEM: chain, privateKeyPEM: key, websitesCA: websites, phonesCA: try phones.pem(),
+                certificateChainPEM: chain, privateKeyPEM: key, websitesCA: websites, phonesCA: phones,
                 crl: revoked)
         } catch {
             // A fault of a file that was reported already has no second line.

@@ -48,8 +48,6 @@ public final class Daemon: Sendable {
     let certificates: Certificates
     /// Restrictions on this process; nil if the settings turn hardening off.
     let hardening: Hardening?
-    /// The thumbprint of the authority's key, which activation codes contain and phones pin.
-    let pin: [UInt8]
     /// The key from which ids of operations are derived. It does not change while this process
     /// runs; a reload only compares with it.
     let operationsKey: Secret
@@ -80,7 +78,7 @@ public final class Daemon: Sendable {
         }
         do {
             return try await Daemon(
-                settings, files.tls, files.authority.spkiThumbprint, sockets, inherited, parts, log: log,
+                settings, files.tls, sockets, inherited, parts, log: log,
                 reread: reread ?? { () throws(Failure) in settings })
         } catch {
             parts.close()
@@ -89,12 +87,11 @@ public final class Daemon: Sendable {
     }
 
     private init(
-        _ settings: Settings, _ tls: TLSServerContext, _ pin: [UInt8], _ sockets: [ListeningSocket],
+        _ settings: Settings, _ tls: TLSServerContext, _ sockets: [ListeningSocket],
         _ inherited: InheritedSockets, _ components: Components, log: Log,
         reread: @escaping @Sendable () throws(Failure) -> Settings
     ) async throws(Failure) {
         self.settings = settings
-        self.pin = pin
         self.log = log
         self.reread = reread
         storeLock = components.storeLock

@@ -25,8 +25,8 @@ extension Daemon {
     ///
     /// Failure modes: a path outside the Landlock rules cannot be opened, so the reload is refused
     /// before anything is read. A new key of the server's authority is refused, because phones pin
-    /// the old key. A new oldest master key takes effect only after a restart; the log gets
-    /// `daemon.restart`.
+    /// the old key, unless a statement of that key names the new one. A new oldest master key takes
+    /// effect only after a restart; the log gets `daemon.restart`.
     ///
     /// `ReloadTests.swift`, `CourierReloadTests.swift`, `HardeningTests.swift` and
     /// `KeyProcessTests.swift` test it.
@@ -36,12 +36,7 @@ extension Daemon {
             try hardening?.requireReach(of: now)
             let materials = try LoadedFiles.load(now, at: SystemTime().now(), waiting: .zero)
             try checkNextStart(new, besides: now)
-            guard materials.authority.spkiThumbprint == pin else {
-                throw Failure(
-                    .failed,
-                    "\(settings.path(of: settings.tls.authority)): has a new key, but phones pin the old one",
-                    next: "A restart uses the new key, and then every phone must be bound again.")
-            }
+            try checkPins(of: materials)
             let sealer = try materials.keys.usableSealer()
             let rows = try materials.keys.usableRowAuthenticator()
             let next = try couriers.successors(materials)
@@ -65,6 +60,8 @@ extension Daemon {
             // The phone checks a statement by the certificate of its connection, so both change
             // together. A connection that is open keeps the old one; its phone then opens another.
             relay.replace(materials.statements)
+            if case .authority(let issuer) = materials.issuer { relay.replace(issuer) }
+            relay.replace(pin: materials.authority.spkiThumbprint, statement: materials.pins)
             for server in servers { await server.loop.perform { server.value.replace(tls: materials.tls) } }
             relay.replace(now.policy)
             log.use(minimum: now.log.level)
@@ -78,9 +75,22 @@ extension Daemon {
         }
     }
 
+    /// Refuses another authority of the server, unless phones know it by a statement of the former
+    /// one. Phones that have missed the statement must be bound again.
+    private func checkPins(of files: LoadedFiles) throws(Failure) {
+        let (new, present) = (files.authority.spkiThumbprint, relay.authorityPin)
+        if new == present { return }
+        if let pins = files.pins?.pins, pins.contains(new), pins.contains(present) { return }
+        throw Failure(
+            .failed,
+            "\(settings.path(of: settings.tls.authority)): has a new key, but phones pin the old one",
+            next: "docs/operators/replacing-authorities.md says how phones learn the new one. A restart uses the new "
+                + "key, and then every phone must be bound again.")
+    }
+
     /// Returns the settings for a reload, and those of the file.
     ///
-    /// The first are the settings of the start, with the new policies, log level, seal, webhooks,
+    /// The first are the settings of the start, with the new policies, log level, seal, pins, webhooks,
     /// mail, templates, text messages, directories and attestations. The push credential is taken as a
     /// whole, because a new key has a new key id, which is a setting.
     private func settingsNow() throws(Failure) -> (now: Settings, new: Settings) {
@@ -89,6 +99,7 @@ extension Daemon {
         now.policy = new.policy
         now.log.level = new.log.level
         now.seal = new.seal
+        now.tls.pins = new.tls.pins
         now.webhooks = new.webhooks
         now.mail = new.mail
         now.templates = new.templates

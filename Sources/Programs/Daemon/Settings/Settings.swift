@@ -91,6 +91,8 @@ public struct Settings: Sendable, Equatable {
         public var websitesKey = FileName("website-ca.key")
         public var phones = FileName("device-ca.pem")
         public var phonesKey = FileName("device-ca.key")
+        /// The statement for phones about the pins of the authority above.
+        public var pins: FileName?
         /// The revocation lists of either authority.
         public var revoked: FileName?
 

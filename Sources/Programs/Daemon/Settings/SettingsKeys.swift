@@ -96,6 +96,10 @@ public enum SettingsKeys {
                 "tls.phones_key", \.tls.phonesKey,
                 "The private key of this authority. The relay signs with it when a phone is bound."),
             .optional(
+                "tls.pins", \.tls.pins, example: "pins.jwt",
+                "The statement of the server's authority about the next one, as `twoefay server pins` writes it. Phones "
+                    + "get it, and then also trust that one."),
+            .optional(
                 "tls.revoked", \.tls.revoked, example: "revoked.pem",
                 "Revocation lists (CRL) of the authorities of websites and phones. Revoking a website or a phone in "
                     + "the store does not need them."),

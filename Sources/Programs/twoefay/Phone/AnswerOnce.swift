@@ -101,6 +101,7 @@ extension Tool {
                 do throws(CallFailure) {
                     let phone = try await fresh(entry, identity, keyring, loop)
                     let pending = try await phone.pending()
+                    if let repinned = pending.repinned { try store(repinned, entry, keyring) }
                     refused += pending.refused.filter { wanted == nil || $0.challenge == wanted }
                     for question in pending.questions where wanted == nil || question.challenge == wanted {
                         found.append((phone, question))
@@ -130,6 +131,15 @@ extension Tool {
                     Program.say("\(error.description)\n")
                 }
             }
+        }
+    }
+
+    /// Stores the enrolment with the pins that the relay's authority has stated.
+    private static func store(_ enrolment: Enrolment, _ entry: Keyring.Entry, _ keyring: Keyring) throws(CallFailure) {
+        do throws(Failure) {
+            try keyring.update(entry, enrolment)
+        } catch {
+            throw .unable(error.text)
         }
     }
 

@@ -82,6 +82,7 @@ final class PolledPhone {
                 let hadEnds = !Set(open).isSubset(of: pending.challenges)
                 open = pending.challenges
                 if isOver { return }
+                try adopt(pending)
                 let hasNews = take(pending) || hadEnds
                 countNotices()
                 // If two programs watch the same phone, the relay ends the held request of one when
@@ -125,6 +126,28 @@ final class PolledPhone {
             ? "There are no new notices."
             : "\(count) new \(count == 1 ? "notice" : "notices"): twoefay phone notices --device \(device)"
         emit(text, "notices", ["unread": .integer(Int64(count))])
+    }
+
+    /// Stores the pins that the relay's authority has stated, and uses them from now on.
+    private func adopt(_ pending: Responder.Pending) throws(CallFailure) {
+        if let fault = pending.pinsFault, known.insert("pins: \(fault.description)").inserted {
+            emit(
+                "A statement about the relay's authority is refused: \(fault.description).", "trouble",
+                ["error": .string(fault.description)])
+        }
+        guard let enrolment = pending.repinned else { return }
+        do throws(Failure) {
+            try session.keyring.update(entry, enrolment)
+        } catch {
+            throw .unable(error.text)
+        }
+        responder.close()
+        responder = try Responder(
+            enrolment, by: session.options.identity, language: PhoneOptions.language, loop: loop)
+        let text =
+            enrolment.nextPin == nil
+            ? "The phone trusts one authority of the relay." : "The phone also trusts the relay's next authority."
+        emit(text, "pins", ["sequence": .integer(enrolment.pinSequence)])
     }
 
     /// Renews the certificate if it ends soon. If the relay refuses that for now, the phone goes on

@@ -149,6 +149,7 @@ enum SchemaText {
             login_failures int NOT NULL DEFAULT 0,  -- challenges that its answer ended otherwise: denied, or with a wrong number
             created_at datetime(3) NOT NULL,
             last_seen_at datetime(3),               -- an answer of the phone ended a challenge then
+            pin_sequence bigint NOT NULL DEFAULT 0, -- the last statement about the relay's authority whose pin the phone holds
             operation binary(16) NOT NULL,
             mac binary(36),                         -- by the relay that wrote the row (see threat-model.md)
             UNIQUE (thumbprint),                    -- one key for each enrolment: it identifies a phone without a certificate
@@ -156,6 +157,7 @@ enum SchemaText {
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
         CREATE INDEX IF NOT EXISTS device_user ON device (user_id);
+        CREATE INDEX IF NOT EXISTS device_pins ON device (state, pin_sequence);
 
         -- The attestations of phones: what each phone sent when it was bound, and the relay's verdict. A row exists if the policy
         -- of the website was recorded or required then.

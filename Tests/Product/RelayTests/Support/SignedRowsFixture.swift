@@ -122,7 +122,8 @@ struct SignedRowsFixture {
         "activation": ["created_at", "operation", "mac"],
         "device": [
             "state", "stopped_by", "name", "push_token_at", "failures", "failed_at", "pin_failures", "puk_failures",
-            "unlock_failures", "login_successes", "login_failures", "created_at", "last_seen_at", "operation", "mac",
+            "unlock_failures", "login_successes", "login_failures", "created_at", "last_seen_at", "pin_sequence",
+            "operation", "mac",
         ],
         "attestation": ["mac"],
         "device_report": ["mac"],

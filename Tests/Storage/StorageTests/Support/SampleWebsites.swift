@@ -9,6 +9,8 @@ extension Sample {
 
     /// Renews and removes websites, as the operator's tool does.
     static func runWebsites(on store: Store, _ operation: () -> Domain.Operation) async throws {
+        try await store.record(pinSequence: 1, of: id(15))
+        _ = try await store.run(StatedPins.missing(1))
         let website: WebsiteID = id(7)
         let certificate = WebsiteCertificate(notBefore: now, notAfter: later, issuer: key(70), serial: "00")
         for predecessor in [nil, website] {

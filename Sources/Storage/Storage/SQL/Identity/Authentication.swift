@@ -61,7 +61,7 @@ extension Store {
                     publicKey: try row.blob("public_key"), website: try WebsiteColumns.read(row),
                     failures: Int(try row.integer("failures")), failedAt: try row.optionalTimestamp("failed_at"),
                     platform: try row.word("platform"), unread: Int(try row.integer("unread")),
-                    pin: try PINRows.read(row))
+                    pin: try PINRows.read(row), pinSequence: try row.integer("pin_sequence"))
             })
     }
 }
@@ -70,7 +70,7 @@ private let deviceByKeyAndID = Statement("\(deviceOfKey) AND d.id = :device")
 private let deviceByKey = Statement(deviceOfKey)
 
 private let deviceOfKey = """
-    SELECT d.id, d.user_id, d.state, d.public_key, d.failures, d.failed_at, d.platform, \(PINRows.columns),
+    SELECT d.id, d.user_id, d.state, d.public_key, d.failures, d.failed_at, d.platform, d.pin_sequence, \(PINRows.columns),
     \(NoticeRows.unread("u.id")) AS unread, \(WebsiteColumns.list)
     FROM device d JOIN user u ON u.id = d.user_id JOIN website w ON w.id = u.website_id
     WHERE w.state = 'active' AND d.thumbprint = :thumbprint
