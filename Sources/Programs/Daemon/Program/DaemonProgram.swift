@@ -28,7 +28,7 @@ public enum DaemonProgram {
             let memory = MemoryProtection.begin()
             let now = SystemTime().now()
             let (settings, files) = try Settings.loadWithFiles(invocation, at: now)
-            let exposed = invocation.value("config").flatMap { settings.passwordWarning($0) }
+            let exposed = Settings.file(invocation).flatMap { settings.passwordWarning($0) }
             if invocation.has("check") { return try check(settings, files, [exposed].compactMap { $0 }, at: now) }
             let inherited = try InheritedSockets.take()
             // This log writes at once, because a log with its own thread must not start before the

@@ -1,11 +1,26 @@
+import Glibc
 import World
 
 /// The settings of a program's option `--config`, for all programs.
 extension Settings {
-    public static let configOption = Command.Option(
-        "config", .one("FILE"), "The settings, as `twoefay init` writes them.")
+    /// The settings of an installation by the Debian package.
+    static let standardPath = "/etc/twoefay/twoefay.yaml"
+    /// The variable of the environment that names the settings.
+    static let pathVariable = "TWOEFAY_CONFIG"
 
-    /// Reads the file that `--config` names.
+    public static let configOption = Command.Option(
+        "config", .one("FILE"),
+        "The settings, as `twoefay init` writes them (default: $\(pathVariable), then \(standardPath)).")
+
+    /// Returns the path of the settings: that of `--config`, then that of the environment, then the
+    /// standard one if it exists. Nil if there is none.
+    static func file(_ invocation: Invocation) -> String? {
+        if let path = invocation.value("config") { return path }
+        if let path = getenv(pathVariable).map({ String(cString: $0) }), !path.isEmpty { return path }
+        return Files.exists(standardPath) ? standardPath : nil
+    }
+
+    /// Reads the file that `--config` names, or the environment.
     public static func load(_ invocation: Invocation) throws(Failure) -> Settings {
         let (path, settings, problems) = try examine(invocation)
         guard problems.isEmpty else { throw invalid(path, problems.map(\.description)) }
@@ -30,9 +45,9 @@ extension Settings {
     private static func examine(
         _ invocation: Invocation
     ) throws(Failure) -> (path: String, Settings, [SettingsReader.Problem]) {
-        guard let path = invocation.value("config") else {
+        guard let path = file(invocation) else {
             throw Failure(
-                .usage, "there are no settings: --config FILE is missing",
+                .usage, "there are no settings: --config FILE is missing, and \(standardPath) does not exist",
                 next: "Make a new installation with 'twoefay init DIR', then give --config DIR/twoefay.yaml.")
         }
         let bytes: [UInt8]
