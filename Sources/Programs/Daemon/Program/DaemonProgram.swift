@@ -31,13 +31,15 @@ public enum DaemonProgram {
             let exposed = Settings.file(invocation).flatMap { settings.passwordWarning($0) }
             if invocation.has("check") { return try check(settings, files, [exposed].compactMap { $0 }, at: now) }
             let inherited = try InheritedSockets.take()
+            let supervisor = Supervisor.connect()
             // This log writes at once, because a log with its own thread must not start before the
             // process is restricted.
             let log = Log(format: settings.log.format, minimum: settings.log.level)
             memory.report(to: log)
+            if let fault = supervisor.fault { log.warning("daemon.unmanaged", [.reason: fault]) }
             if let exposed { log.warning("settings.exposed", [.reason: exposed]) }
             let hardening = try settings.restrictProcess(log: log)
-            try Daemon.run(settings, files, inherited, hardening: hardening) { () throws(Failure) in
+            try Daemon.run(settings, files, inherited, supervisor, hardening: hardening) { () throws(Failure) in
                 try Settings.load(invocation)
             }
             return Report("", json: .object([:]))

@@ -46,6 +46,7 @@ public enum KeysProgram {
             if invocation.has("check") { return try check(settings, warnings) }
             // The launcher is started before a key is read.
             let launcher = try settings.startLauncher()
+            let supervisor = Supervisor.connect()
             let holder = KeyHolder(settings, try KeyFiles.load(settings, at: SystemTime().now()))
             let listener = try listen(settings.path(of: socket), isShared: peer != nil)
             do throws(Failure) {
@@ -53,10 +54,12 @@ public enum KeysProgram {
                 // the process is restricted.
                 let log = Log(format: settings.log.format, minimum: settings.log.level)
                 memory.report(to: log)
+                if let fault = supervisor.fault { log.warning("keys.unmanaged", [.reason: fault]) }
                 for warning in warnings { log.warning("keys.command", [.reason: warning]) }
                 try restrict(settings, listener, log: log)
                 try KeyServiceRun.run(
-                    settings, holder, listener, launcher: launcher, users: Set([getuid(), peer].compactMap { $0 }))
+                    settings, holder, listener, supervisor, launcher: launcher,
+                    users: Set([getuid(), peer].compactMap { $0 }))
             } catch {
                 listener.close()
                 throw error

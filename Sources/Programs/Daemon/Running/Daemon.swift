@@ -26,6 +26,8 @@ import World
 public final class Daemon: Sendable {
     public let settings: Settings
     public let port: UInt16
+    /// The address that it listens on.
+    let address: String
     public let relay: Relay
     /// Held as long as this daemon lives, and so until after the store is closed.
     private let storeLock: StoreLock?
@@ -113,7 +115,7 @@ public final class Daemon: Sendable {
         hardening = components.hardening
         operationsKey = components.operationsKey
         let relay = components.relay
-        let address = inherited.relay?.address.description ?? "\(settings.listen.host):\(sockets[0].address.port)"
+        address = inherited.relay?.address.description ?? "\(settings.listen.host):\(sockets[0].address.port)"
         page = try await MetricsPage.start(
             settings, inherited.metrics, components.registry, components.dependencies,
             on: components.group.loops[0], log: log)
@@ -240,8 +242,17 @@ public final class Daemon: Sendable {
 
     /// Serves until a signal stops it; reload signals before that reload. A second stop signal
     /// calls `atExit` and ends the process at once.
-    func runUntilStopped(_ signals: Signals, atExit: @escaping @Sendable () -> Void) async {
-        while case .reload = await signals.next() { await reload() }
+    func runUntilStopped(
+        _ signals: Signals, _ supervisor: Supervisor, atExit: @escaping @Sendable () -> Void
+    ) async {
+        let status = "Serves at \(address)."
+        supervisor.ready(status)
+        while case .reload = await signals.next() {
+            supervisor.reloading(at: SystemTime().instant())
+            let failure = await reload()
+            supervisor.ready(failure?.reloadStatus ?? status)
+        }
+        supervisor.stopping()
         EventLoop.current?.spawn { [log] in
             while case .reload = await signals.next() {}
             log.warning("daemon.aborted")
@@ -253,13 +264,14 @@ public final class Daemon: Sendable {
 
     /// Runs the whole life of the process on the calling thread.
     public static func run(
-        _ settings: Settings, _ files: LoadedFiles, _ inherited: InheritedSockets, hardening: Hardening?,
-        reread: @escaping @Sendable () throws(Failure) -> Settings
+        _ settings: Settings, _ files: LoadedFiles, _ inherited: InheritedSockets, _ supervisor: Supervisor,
+        hardening: Hardening?, reread: @escaping @Sendable () throws(Failure) -> Settings
     ) throws(Failure) {
-        try MainThread.run(settings.log) { _, signals, written async throws(Failure) in
+        try MainThread.run(settings.log) { main, signals, written async throws(Failure) in
             let daemon = try await Daemon.start(
                 settings, files, inherited, hardening: hardening, log: written.log, reread: reread)
-            await daemon.runUntilStopped(signals) { written.close() }
+            supervisor.watch([main] + daemon.group.loops, on: main)
+            await daemon.runUntilStopped(signals, supervisor) { written.close() }
         }
     }
 }

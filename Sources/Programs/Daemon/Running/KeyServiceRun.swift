@@ -68,15 +68,18 @@ final class KeyHolder: Sendable {
         }
     }
 
-    /// Reads the files again. If one of them is wrong, everything stays as it was.
-    func reload(log: Log) {
+    /// Reads the files again. If one of them is wrong, everything stays as it was, and the reason is
+    /// returned.
+    func reload(log: Log) -> Failure? {
         do throws(Failure) {
             let token = files.withLock { $0.token }
             let new = try KeyFiles.load(settings, at: SystemTime().now(), token: token)
             files.withLock { $0 = new }
             log.notice("keys.reloaded", [.count: new.data.sealing.count])
+            return nil
         } catch {
             log.error("keys.reload", [.error: error.message])
+            return error
         }
     }
 }
@@ -84,7 +87,8 @@ final class KeyHolder: Sendable {
 /// The run of `twoefay-keys` on the calling thread, from listening to the stop signal.
 enum KeyServiceRun {
     static func run(
-        _ settings: Settings, _ holder: KeyHolder, _ listener: KeyListener, launcher: Int32?, users: Set<uid_t>
+        _ settings: Settings, _ holder: KeyHolder, _ listener: KeyListener, _ supervisor: Supervisor,
+        launcher: Int32?, users: Set<uid_t>
     ) throws(Failure) {
         try MainThread.run(settings.log) { main, signals, written async throws(Failure) in
             let log = written.log
@@ -102,7 +106,15 @@ enum KeyServiceRun {
                     .failed, "keys: \(error)", next: "The machine is out of threads or file descriptors.")
             }
             log.notice("keys.started", [.path: listener.path])
-            while case .reload = await signals.next() { holder.reload(log: log) }
+            let status = "Serves at \(listener.path)."
+            supervisor.ready(status)
+            supervisor.watch([main], on: main)
+            while case .reload = await signals.next() {
+                supervisor.reloading(at: SystemTime().instant())
+                let failure = holder.reload(log: log)
+                supervisor.ready(failure?.reloadStatus ?? status)
+            }
+            supervisor.stopping()
             server.stop()
             log.notice("keys.stopped")
         }

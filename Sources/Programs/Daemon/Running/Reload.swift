@@ -30,7 +30,9 @@ extension Daemon {
     ///
     /// `ReloadTests.swift`, `CourierReloadTests.swift`, `HardeningTests.swift` and
     /// `KeyProcessTests.swift` test it.
-    public func reload() async {
+    ///
+    /// - Returns: the reason if nothing was changed; nil after a reload.
+    @discardableResult public func reload() async -> Failure? {
         do throws(Failure) {
             let (now, new) = try settingsNow()
             try hardening?.requireReach(of: now)
@@ -70,8 +72,10 @@ extension Daemon {
             group.loops[0].post { [backgroundWork, relay] in
                 backgroundWork.spawn { await relay.sealPersonalValues(afresh: true) }
             }
+            return nil
         } catch {
             log.error("daemon.reload", [.error: error.message])
+            return error
         }
     }
 
