@@ -98,7 +98,8 @@ public enum Files {
     private static func requirePrivate(_ path: String) throws(Problem) {
         var state = stat()
         guard stat(path, &state) == 0 else { throw Problem(path) }
-        guard state.st_mode & 0o077 == 0 else {
+        let others: mode_t = Credentials.contains(path) ? 0o037 : 0o077
+        guard state.st_mode & others == 0 else {
             throw Problem(
                 path, "can be read by others than its owner; chmod 600 it, and replace it if others have had access")
         }

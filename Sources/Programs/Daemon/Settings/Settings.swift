@@ -189,7 +189,9 @@ public struct Settings: Sendable, Equatable {
     }
 
     /// Returns the path of a file that the settings name.
-    public func path(of file: FileName) -> String { Files.resolve(file.written, in: directory) }
+    public func path(of file: FileName) -> String {
+        Credentials.path(file.written) ?? Files.resolve(file.written, in: directory)
+    }
 
     public func path(of socket: SocketName) -> String { Files.resolve(socket.path, in: directory) }
 }

@@ -18,7 +18,7 @@ public struct SettingsFault: Error, Sendable, Equatable {
     public init(_ message: String) { self.message = message }
 }
 
-/// The name of a file as written: relative to the settings, or absolute.
+/// The name of a file as written: relative to the settings, absolute, or `credential:NAME`.
 public struct FileName: SettingsValue, Hashable {
     public let written: String
 
@@ -26,6 +26,7 @@ public struct FileName: SettingsValue, Hashable {
 
     public init(settingsText text: String) throws(SettingsFault) {
         guard !text.isEmpty, !text.utf8.contains(0) else { throw SettingsFault("must name a file") }
+        try Credentials.check(text)
         written = text
     }
 
@@ -122,7 +123,11 @@ extension Settings {
     /// Returns the address of the store. It does not throw for a text from the settings file,
     /// because the reader has checked it.
     public func storageURL() throws(StorageURL.Malformed) -> StorageURL {
-        try StorageURL(storage.written, relativeTo: directory)
+        let url = try StorageURL(storage.written, relativeTo: directory)
+        guard case .mariadb(var server) = url else { return url }
+        server.passwordFile = server.passwordFile.map { Credentials.path($0) ?? $0 }
+        server.authority = server.authority.map { Credentials.path($0) ?? $0 }
+        return .mariadb(server)
     }
 }
 

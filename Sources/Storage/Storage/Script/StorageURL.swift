@@ -60,7 +60,10 @@ public enum StorageURL: Sendable, Equatable {
     }
 
     private static func absolute(_ path: String, in directory: String?) -> String {
-        guard let directory, !directory.isEmpty, !path.hasPrefix("/") else { return path }
+        // The settings find a credential elsewhere.
+        guard let directory, !directory.isEmpty, !path.hasPrefix("/"), !path.hasPrefix("credential:") else {
+            return path
+        }
         return directory + "/" + path
     }
 
