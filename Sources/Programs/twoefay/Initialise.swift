@@ -16,10 +16,13 @@ extension Tool {
                     "host", .many("NAME"),
                     "Names and addresses for the certificate; the first becomes the origin (default: localhost)."
                 ),
+                .init(
+                    "owner", .one("USER"),
+                    "The user who runs the relay, and gets the files that it needs; only root can give them away."),
             ],
             notes: """
-                It overwrites no existing file, and leaves nothing behind after a failure.
-                  twoefay init /etc/twoefay --listen 0.0.0.0:8080 --host login.example.com
+                It overwrites no existing file, and leaves nothing behind after a failure. --owner leaves ca.key and
+                website-ca.key to you: the relay does not need them.
                 """)
     ) { invocation throws(Failure) in
         var storage = StorageText(path: "twoefay.db")
@@ -35,7 +38,8 @@ extension Tool {
             throw Failure(.usage, "--listen \(error.message)", next: "Run 'twoefay init --help' for usage.")
         }
         let installation = try NewInstallation(
-            directory: invocation.operand(0), storage: storage, listen: listen, hosts: invocation.values("host"))
+            directory: invocation.operand(0), storage: storage, listen: listen, hosts: invocation.values("host"),
+            owner: invocation.value("owner"))
         try installation.create(log: Log(minimum: .warning))
 
         let path = installation.settingsPath

@@ -15,6 +15,8 @@ public struct NewInstallation: Sendable {
     public let settings: Settings
     /// The names and addresses in the server's certificate.
     public let hosts: [String]
+    /// The user of the relay; nil for the user of this process.
+    private let owner: FileOwner?
 
     public static let settingsName = "twoefay.yaml"
     /// The longest validity that Apple's devices accept for a server certificate, whichever
@@ -30,7 +32,7 @@ public struct NewInstallation: Sendable {
     ///   machine can reach the installation.
     public init(
         directory: String, storage: StorageText = StorageText(path: "twoefay.db"),
-        listen: HostPort = HostPort(host: "127.0.0.1", port: 8080), hosts: [String] = []
+        listen: HostPort = HostPort(host: "127.0.0.1", port: 8080), hosts: [String] = [], owner: String? = nil
     ) throws(Failure) {
         let help = "Run 'twoefay init --help' for usage."
         guard listen.port != 0 else {
@@ -41,6 +43,7 @@ public struct NewInstallation: Sendable {
                 throw Failure(.usage, "--host \(host) is neither a host name nor an address", next: help)
             }
         }
+        self.owner = try owner.map { (name) throws(Failure) in try FileOwner(name) }
         self.directory = directory
         self.hosts = hosts.isEmpty ? ["localhost", "127.0.0.1", "::1"] : hosts
         settings = Settings(
@@ -59,10 +62,12 @@ public struct NewInstallation: Sendable {
             for file in files where Files.exists(site.path(file.name)) { throw occupied(file.name) }
             for file in files { try site.write(file) }
             try createStore(&site, time: time, log: log)
+            try site.give(to: owner)
             // The settings are written last, because their existence is what makes a directory an
             // installation.
             let text = SettingsExample.annotated(settings)
             try site.write(File(name: Self.settingsName, bytes: Array(text.utf8), isPrivate: true))
+            try site.give(to: owner)
             try site.sync()
         } catch {
             site.undo()
@@ -171,6 +176,15 @@ private struct InstallationDirectory {
             throw Failure(
                 .failed, error.text, next: "Its parent directory must exist, and you must be able to write to it.")
         }
+    }
+
+    /// Gives the files so far, and a directory that was made for them, to the relay's user. It keeps
+    /// the keys that only the operator's tool signs with.
+    func give(to owner: FileOwner?) throws(Failure) {
+        guard let owner else { return }
+        let kept = [path("ca.key"), path("website-ca.key")]
+        let given = (madeDirectory ? [directory] : []) + files.filter { Files.exists($0) && !kept.contains($0) }
+        for path in given { try owner.take(path) }
     }
 
     mutating func made(_ path: String) { files.append(path) }
