@@ -23,7 +23,6 @@ extension Tool {
             ] + Policy.keys.map { .init($0, .one("VALUE"), SettingsKeys.policyTexts[$0] ?? "") },
             notes: """
                 A policy that is not given is taken from the settings.
-                  twoefay --config /etc/twoefay/twoefay.yaml website add shop --answers website
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)

@@ -26,7 +26,6 @@ extension Tool {
                 Options that are not given change nothing. The value \(WebsiteChange.fromSettings) resets a policy to the one of the settings.
                 Running relays apply the change at once. Open logins keep the policies with which they began. A new webhook URL
                 keeps the secret.
-                  twoefay --config /etc/twoefay/twoefay.yaml website edit shop --number 6 --lifetime default
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)

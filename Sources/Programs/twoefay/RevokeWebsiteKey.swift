@@ -16,7 +16,6 @@ extension Tool {
             notes: """
                 Relays refuse requests with the key at once. Every relay that reaches the store ends its connections, with the
                 requests held on them, within a second or two. A revocation cannot be undone.
-                  twoefay --config /etc/twoefay/twoefay.yaml website revoke-key shop --all
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)

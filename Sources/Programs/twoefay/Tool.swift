@@ -22,14 +22,20 @@ enum Tool {
         testDirectory, syncDirectory, testMail, testSMS,
         showTemplates, listOutbox, replayOutbox, dropOutbox, migrate, backup,
         rekey, listKeys, rollKey, verifyRows, adoptRow, verifyAudit,
-        status,
+        status, printCompletion, printManPage,
     ]
 
+    static let reader = CommandLineReader(
+        program: "twoefay", about: "Creates and manages an installation of Twoefay; twoefayd runs it.",
+        shared: [Settings.configOption] + Program.sharedOptions,
+        commands: subcommands.map { subcommand in
+            var command = subcommand.command
+            command.examples = examples(of: command.name)
+            return command
+        })
+
     static func run(_ arguments: [String]) -> Int32 {
-        let reader = CommandLineReader(
-            program: "twoefay", about: "Creates and manages an installation of Twoefay; twoefayd runs it.",
-            shared: [Settings.configOption] + Program.sharedOptions, commands: subcommands.map(\.command))
-        return Program.run(reader, arguments) { invocation throws(Failure) in
+        Program.run(reader, arguments) { invocation throws(Failure) in
             guard let subcommand = subcommands.first(where: { $0.command.words == invocation.command.words }) else {
                 // Our own bug: the reader accepts only the commands of this very list.
                 fatalError("a command without a function: \(invocation.command.name)")

@@ -13,7 +13,7 @@ public struct CommandLineReader: Sendable {
     let program: String
     let about: String
     let shared: [Command.Option]
-    let commands: [Command]
+    public let commands: [Command]
 
     /// Declares a program. If it has one command without words, the program is that command, and
     /// their help is the same.

@@ -54,6 +54,8 @@ public struct Command: Sendable {
     public let options: [Option]
     /// Further help below the table, such as an example or the next step.
     public let notes: String
+    /// Complete command lines, for the help and the man page.
+    public var examples: [String] = []
 
     public init(
         _ words: String, _ about: String, operands: [Operand] = [], options: [Option] = [], notes: String = ""

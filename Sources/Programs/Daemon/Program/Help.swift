@@ -8,6 +8,10 @@ extension CommandLineReader {
         text += Self.table("Arguments", command.operands.map { ($0.shape, $0.about) })
         text += Self.table("Options", (command.options + shared + [Self.helpOption]).map { ($0.shape, $0.about) })
         if !command.notes.isEmpty { text += "\n\(command.notes)\n" }
+        if !command.examples.isEmpty {
+            text += "\nExample\(command.examples.count == 1 ? "" : "s"):\n"
+            for example in command.examples { text += "  \(example)\n" }
+        }
         return text
     }
 
@@ -22,7 +26,7 @@ extension CommandLineReader {
             + "\nFor help on a command: \(program) COMMAND --help\n"
     }
 
-    private static let helpOption = Command.Option("help", .nothing, "Print this help.")
+    static let helpOption = Command.Option("help", .nothing, "Print this help.")
 
     private static func table(_ title: String, _ rows: [(String, String)]) -> String {
         guard !rows.isEmpty else { return "" }

@@ -16,7 +16,6 @@ extension Tool {
             notes: """
                 SQLite: the copy is a database. MariaDB: it is SQL, made by mariadb-dump, which must be installed.
                 It has no keys and no settings: docs/operators/backup.md says what else to keep, and how to put it back.
-                  twoefay backup /var/backups/twoefay-$(date +%F).db
                 """)
     ) { invocation throws(Failure) in
         var settings = try Settings.load(invocation)

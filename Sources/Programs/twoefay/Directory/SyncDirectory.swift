@@ -18,7 +18,6 @@ extension Tool {
             notes: """
                 The source is read to its end before anything is written. If it fails, ends in the middle or is empty, nothing
                 is changed. The command can be run at any time, also while a relay syncs: the newest sync goes on.
-                  twoefay directory sync staff --dry-run
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)

@@ -24,7 +24,6 @@ extension Tool {
                 The factors are valid at once, because the operator vouches for them. If the file has an error, or a user is
                 missing, nothing is changed. The command can be run again: a user who has the token already keeps it. See
                 docs/operators/import.md.
-                  twoefay import tokens.xml --website shop --key-file transport.key --map owners.csv --dry-run
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)

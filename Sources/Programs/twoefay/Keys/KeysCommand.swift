@@ -38,7 +38,6 @@ extension Tool {
                 Without --now, the relays use the new key after five minutes, and the others stay until they end.
                 With --now, each relay reads the new key within a minute, or when it meets it. Until then a phone that changes
                 to another relay must prove its key twice. No request is lost.
-                  twoefay keys roll nonces
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)

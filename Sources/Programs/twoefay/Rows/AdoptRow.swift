@@ -21,7 +21,6 @@ extension Tool {
             notes: """
                 It shows the values of the row and what is wrong with it. The earlier values are not kept, so compare the row with
                 what you meant to write. The audit records row.adopted with the reason.
-                  twoefay --config /etc/twoefay/twoefay.yaml rows adopt user 0f3a… --reason 'ticket 4711: new address'
                 """)
     ) { invocation throws(Failure) in
         let table = try table(invocation.operand(0))

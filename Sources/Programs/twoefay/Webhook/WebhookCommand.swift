@@ -32,7 +32,6 @@ extension Tool {
                 test           sends the event twoefay.test from this machine and prints the result. Exit status
                                0: accepted, 1: not accepted, 5: no answer.
                 replay         returns the dead letters to the queue.
-                  twoefay --config /etc/twoefay/twoefay.yaml website webhook shop rotate-secret --out /root
                 """)
     ) { invocation throws(Failure) in
         let action = try WebhookAction(invocation)
