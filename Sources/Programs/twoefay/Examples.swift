@@ -24,15 +24,23 @@ extension Tool {
         "website edit": ["shop --number 6 --lifetime default"],
         "website list": [""],
         "website show": ["shop"],
+        "website renew": ["shop --end 14"],
         "website revoke-key": ["shop --all"],
         "website disable": ["shop"],
         "website enable": ["shop"],
+        "website remove": ["shop", "shop --yes"],
+        "website crl": ["--days 90"],
         "website webhook": ["shop rotate-secret --out .", "shop replay --since 2026-11-22T08:00:00Z"],
     ]
 
     private static let users: [String: [String]] = [
+        "user list": ["--website shop"],
+        "user search": ["anna --website shop"],
         "user find": ["anna@example.com"],
         "user show": ["anna --website shop"],
+        "user logins": ["anna --website shop --limit 50"],
+        "user export": ["anna --website shop"],
+        "user delete": ["anna --website shop"],
         "user lock": ["anna --website shop"],
         "user unlock": ["anna --website shop"],
         "user enable": ["anna --website shop"],
@@ -90,6 +98,12 @@ extension Tool {
     ]
 
     private static let operations: [String: [String]] = [
+        "server renew": ["", "--keep-key"],
+        "server pins": ["--days 180", "--withdraw"],
+        "server switch": [""],
+        "server finish": [""],
+        "authority replace": ["websites"],
+        "authority finish": ["phones"],
         "directory list": [""],
         "directory test": ["staff"],
         "directory sync": ["staff --dry-run"],

@@ -9,7 +9,7 @@ extension Tool {
         command: Command(
             "website remove", "Removes a website with all its users, keys and webhooks.",
             operands: [.init("NAME", "The website's name, as in 'website list'.")],
-            options: [Confirmation.option],
+            options: [Invocation.yes],
             notes: """
                 The website is disabled first. Its users are deleted with their phones, logins and codes, as if the website
                 had deleted each of them. Webhooks that wait are dropped. The audit stays. This cannot be undone.
@@ -28,8 +28,8 @@ extension Tool {
                     "Nothing was changed. Remove directories.\(directory.name) from the settings, and reload the relays."
             )
         }
-        try Confirmation.require(
-            invocation, "Remove \(website.name) with \(website.users) users, and all their phones and codes?")
+        try invocation.confirm(
+            "This removes \(website.name) with \(website.users) users, and all their phones and codes.")
         if website.state == "active" {
             _ = try store.run { Websites.set(website.id, isDisabled: true, at: store.now, as: $0) }
         }
@@ -63,23 +63,6 @@ extension Tool {
             }
             deleted += Int64(try store.readAll(deletions).count { $0 != nil })
             if isTerminal { Program.printProgress("\(deleted) users deleted") }
-        }
-    }
-}
-
-/// The confirmation of a command that destroys something.
-enum Confirmation {
-    static let option = Command.Option("yes", .nothing, "Do not ask for a confirmation.")
-
-    /// Asks at the terminal. Without a terminal, `--yes` is needed.
-    static func require(_ invocation: Invocation, _ question: String) throws(Failure) {
-        if invocation.has("yes") { return }
-        guard isatty(STDIN_FILENO) == 1, isatty(STDERR_FILENO) == 1 else {
-            throw Failure(.usage, "this needs a confirmation", next: "Nothing was changed. To confirm it, add --yes.")
-        }
-        Program.printProgress("\(question) Type 'yes' to confirm:")
-        guard readLine() == "yes" else {
-            throw Failure(.failed, "not confirmed", next: "Nothing was changed.")
         }
     }
 }

@@ -152,7 +152,8 @@ struct WebsiteKeyTests {
         #expect(try await !finish())
         #expect(try await Self.run(rig) { _ in WebsiteRemoval.users(of: shop.id, limit: 5) } == [phone.user])
         #expect(
-            try await Self.run(rig) { UserDeletion.delete(phone.user, of: shop.id, by: .operator, at: now, as: $0) } == [])
+            try await Self.run(rig) { UserDeletion.delete(phone.user, of: shop.id, by: .operator, at: now, as: $0) }
+                == [])
         #expect(try await finish())
         #expect(try await Self.run(rig) { _ in Websites.keys(of: shop.id) }.isEmpty)
         #expect(try await Self.run(rig) { _ in WebhookEndpoints.find(shop.id) } == nil)

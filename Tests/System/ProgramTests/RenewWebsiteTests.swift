@@ -61,7 +61,7 @@ import Testing
         let phone = try await fixture.bind(try await fixture.registered("ada"))
         _ = try await fixture.registered("ben")
         let challenge = try await fixture.login("ada")
-        try await fixture.refused(["website", "remove", "shop"], 2, "this needs a confirmation")
+        try await fixture.refused(["website", "remove", "shop"], 2, "website remove needs a confirmation")
         #expect(try await phone.isKnown())
         let removed = try await fixture.json("website", "remove", "shop", "--yes")
         #expect(removed["users"] == 2 && removed["state"] == "removed")
