@@ -31,8 +31,8 @@ import Testing
             """)
         #expect(
             defaults
-                == "challenge.known,device.login_failures,device.login_successes,device.pin_failures,device.pin_version,"
-                + "device.puk_failures,device.unlock_counter,device.unlock_failures,user.code_failures,"
+                == "challenge.known,device.login_failures,device.login_successes,device.pin_failures,"
+                + "device.pin_sequence,device.pin_version,device.puk_failures,device.unlock_counter,device.unlock_failures,user.code_failures,"
                 + "user.code_failures_kept")
     }
 }

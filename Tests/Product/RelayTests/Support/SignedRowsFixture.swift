@@ -131,7 +131,7 @@ struct SignedRowsFixture {
         "factor": ["state", "failures", "failed_at", "last_code_at", "announced_at", "created_at", "operation", "mac"],
         "sent_code": ["sent_at", "mac"],
         "recovery_code": ["used_at", "mac"],
-        "challenge": ["state", "decision", "reason", "language", "asked_at", "mac"],
+        "challenge": ["state", "decision", "reason", "language", "trace", "asked_at", "mac"],
         "idempotency": ["state", "holder", "status", "answer", "mac"],
         "notice": ["read_at", "operation", "mac"],
         "recovery": ["proved_at", "started_by", "stopped_by", "created_at", "operation", "mac"],
