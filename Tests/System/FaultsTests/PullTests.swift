@@ -40,7 +40,9 @@ import World
             let pending = try await phone.client.send("POST", "/pending", [:])
             #expect(
                 pending.json["pending"]?.array?.map { $0.object?["challenge"]?.string } == [login.challenge])
-            let left = try Ledger.read(fixture.relay) { try $0.texts("SELECT kind FROM outbox") }
+            // The mail says that a phone was bound. It may wait for its settlement: anna has no address.
+            let kinds = "SELECT kind FROM outbox WHERE kind <> 'mail'"
+            let left = try Ledger.read(fixture.relay) { try $0.texts(kinds) }
             #expect(left == ["expiry"], "nothing is there to be pushed, now or later")
             try await fixture.finish(login, by: phone)
         }
