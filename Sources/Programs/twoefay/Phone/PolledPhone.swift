@@ -136,14 +136,7 @@ final class PolledPhone {
                 ["error": .string(fault.description)])
         }
         guard let enrolment = pending.repinned else { return }
-        do throws(Failure) {
-            try session.keyring.update(entry, enrolment)
-        } catch {
-            throw .unable(error.text)
-        }
-        responder.close()
-        responder = try Responder(
-            enrolment, by: session.options.identity, language: PhoneOptions.language, loop: loop)
+        try goOn(with: enrolment)
         let text =
             enrolment.nextPin == nil
             ? "The phone trusts one authority of the relay." : "The phone also trusts the relay's next authority."
@@ -168,6 +161,13 @@ final class PolledPhone {
                     "again_in_milliseconds": .integer(pause.wholeMilliseconds),
                 ])
         }
+        try goOn(with: enrolment)
+        let until = enrolment.certificate?.notAfter.rfc3339 ?? ""
+        emit("The certificate is renewed, and expires at \(until).", "renewed", ["expires_at": .string(until)])
+    }
+
+    /// Stores a changed enrolment, and connects anew with it.
+    private func goOn(with enrolment: Enrolment) throws(CallFailure) {
         do throws(Failure) {
             try session.keyring.update(entry, enrolment)
         } catch {
@@ -176,7 +176,5 @@ final class PolledPhone {
         responder.close()
         responder = try Responder(
             enrolment, by: session.options.identity, language: PhoneOptions.language, loop: loop)
-        let until = enrolment.certificate?.notAfter.rfc3339 ?? ""
-        emit("The certificate is renewed, and expires at \(until).", "renewed", ["expires_at": .string(until)])
     }
 }
