@@ -52,10 +52,7 @@ import World
 
     private func order(tag: String? = nil, renews: Bool = false) throws -> CertificateOrder {
         let tag = try tag.map { try #require(CertificateTag($0[...])) }
-        let bare = CertificateOrder(of: device, tag: tag, key: key.publicKey)
-        return CertificateOrder(
-            of: device, tag: tag, key: key.publicKey, request: try SigningRequest(bare.name, key: key),
-            isRenewal: renews)
+        return try .signed(of: device, key: key, tag: tag, renews: renews)
     }
 
     /// Asks the server for a certificate.
