@@ -40,3 +40,12 @@ enum Challenges {
             place: check.map { PlaceComparison(check: $0, distance: distance) }, attested: attested)
     }
 }
+
+extension Row {
+    /// The life of a challenge in the columns `state`, `decision`, `reason` and `expires_at`.
+    func life() throws(StoreFailure) -> ChallengeLife {
+        ChallengeLife(
+            state: try word("state"), decision: try optionalWord("decision"), reason: try optionalWord("reason"),
+            expiresAt: try timestamp("expires_at"))
+    }
+}

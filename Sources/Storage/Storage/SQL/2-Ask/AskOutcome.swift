@@ -25,9 +25,7 @@ extension AskScript {
         for push in rows[2] { pushes.append(try push.id("id")) }
         var superseded: [ChallengeID] = []
         for ended in rows[3] { superseded.append(try ended.id("id")) }
-        let life = ChallengeLife(
-            state: try row.word("state"), decision: try row.optionalWord("decision"),
-            reason: try row.optionalWord("reason"), expiresAt: try row.timestamp("expires_at"))
+        let life = try row.life()
         return .stored(
             StoredChallenge(
                 life: life, number: try row.optionalText("number"), factor: try row.optionalWord("factor"),

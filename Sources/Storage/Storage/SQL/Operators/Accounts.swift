@@ -119,9 +119,7 @@ extension Accounts {
     private static func challenge(_ row: Row) throws(StoreFailure) -> Challenge {
         Challenge(
             id: try row.id("id"),
-            life: ChallengeLife(
-                state: try row.word("state"), decision: try row.optionalWord("decision"),
-                reason: try row.optionalWord("reason"), expiresAt: try row.timestamp("expires_at")),
+            life: try row.life(),
             askedAt: try row.timestamp("asked_at"))
     }
 

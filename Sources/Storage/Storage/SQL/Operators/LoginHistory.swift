@@ -12,7 +12,7 @@ public enum LoginHistory {
         /// The factor that decided, or the current one.
         public let factor: Factor?
         public let proof: Proof?
-        /// How the phone verified its owner.
+        /// The means by which the phone verified its owner.
         public let uv: String?
         /// The phone that decided.
         public let device: DeviceID?
@@ -21,7 +21,7 @@ public enum LoginHistory {
         public let placeCheck: PlaceCheck?
         /// Whether it is an approval of a change, and no login.
         public let isApproval: Bool
-        /// What the phone was shown, as JSON; nil if it is sealed and cannot be opened.
+        /// The context that the phone showed, as JSON; nil if it is sealed and cannot be opened.
         public let context: [UInt8]?
     }
 
@@ -42,9 +42,7 @@ public enum LoginHistory {
     private static func login(_ row: Row) throws(StoreFailure) -> Login {
         Login(
             id: try row.id("id"),
-            life: ChallengeLife(
-                state: try row.word("state"), decision: try row.optionalWord("decision"),
-                reason: try row.optionalWord("reason"), expiresAt: try row.timestamp("expires_at")),
+            life: try row.life(),
             askedAt: try row.timestamp("asked_at"), decidedAt: try row.optionalTimestamp("decided_at"),
             factor: try row.optionalWord("factor"), proof: try row.optionalWord("proof"),
             uv: try row.optionalText("uv"), device: try row.optionalID("device_id"),
