@@ -85,9 +85,8 @@ public struct NewWebsite: Sendable {
         do throws(StoreFailure) {
             added = try store.runBlocking(Websites.add(row, as: operations.new()))
         } catch {
-            let failure = Failure(store: error)
             throw Failure(
-                failure.code, failure.message,
+                store: error,
                 next: "Run 'twoefay website list'. If it shows \(name), \(credentials.certificatePath) and its key are "
                     + "valid. If not, remove the files and try again.")
         }

@@ -50,9 +50,8 @@ public struct RenewedWebsite: Sendable {
         do throws(StoreFailure) {
             isDone = try store.runBlocking(Websites.renew(renewal, as: operation))
         } catch {
-            let failure = Failure(store: error)
             throw Failure(
-                failure.code, failure.message,
+                store: error,
                 next: "Run 'twoefay website show \(name)'. If it shows the key \(base), the files are valid. If not, "
                     + "remove them and try again.")
         }

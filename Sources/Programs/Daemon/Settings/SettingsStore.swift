@@ -55,6 +55,14 @@ extension Settings {
 }
 
 extension Failure {
+    /// A failure of the store that has left something behind.
+    ///
+    /// - Parameter next: how the operator finds out what was done, and what to do then.
+    init(store failure: StoreFailure, next: String) {
+        let known = Failure(store: failure)
+        self.init(known.code, known.message, next: next)
+    }
+
     public init(store failure: StoreFailure) {
         switch failure {
         case .unavailable(let reason):
