@@ -11,7 +11,7 @@ import World
 /// Invariant: a value exists only if the text is a JWS of `twoefay-pins+jwt`, signed by the key in
 /// its header, and names one or two pins. Whoever relies on it must know the signer's pin already.
 ///
-/// What can go wrong: whoever has stolen the authority's key can sign a statement, too. Those phones
+/// Failure: a thief of the authority's key can sign statements, too. After such a theft, all phones
 /// must be bound again. Tested in `PinStatementTests.swift`.
 public struct PinStatement: Sendable, Equatable {
     public static let type = "twoefay-pins+jwt"

@@ -32,7 +32,7 @@ extension WaysIn {
         .object(JSONObject(idle.map { ($0.factor.rawValue, .string($0.reason)) }))
     }
 
-    /// What does not count, and the warning if nothing is left; empty if all is well.
+    /// The factors that do not count, and a warning if none is left; empty if all of them count.
     fileprivate func text(of user: Accounts.User) -> String {
         var lines = idle.map { "No login ends by \($0.factor.rawValue): \($0.reason)." }
         if usable.isEmpty, !isWebsiteAnswering {

@@ -132,7 +132,7 @@ public enum KeyReply: Sendable {
     case certificate(String)
     /// A revocation list, in DER. It follows in a frame of raw bytes, because it may be long.
     case revocationList([UInt8])
-    /// What the command has written. It follows in a frame of raw bytes.
+    /// The output of the command. It follows in a frame of raw bytes.
     case output([UInt8])
     /// The command or its authority does not answer now.
     case away(String)

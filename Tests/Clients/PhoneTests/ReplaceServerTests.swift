@@ -68,7 +68,7 @@ import Testing
         _ = try await Self.json(relay, "server", "switch")
         try await reloads.next()
         #expect(try await Self.login(shop, owner) == "success")
-        // Who knows only the former authority is still served.
+        // A phone that knows only the former authority is still served.
         #expect(try await absent.phone("deny").status == 3)
         let fresh = try await relay.caller().curl("GET", "/health")
         #expect(fresh.status == 200)

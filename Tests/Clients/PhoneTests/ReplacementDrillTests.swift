@@ -52,7 +52,9 @@ import Testing
         return Site(name: name, caller: trusting, users: users)
     }
 
-    /// One login of every user, at all websites at once.
+    /// Lets every user log in once, at all websites at the same time.
+    ///
+    /// - Returns: the logins that failed.
     private static func round(_ sites: [Site]) async throws -> [String] {
         try await withThrowingTaskGroup(of: [String].self) { group in
             for site in sites { group.addTask { try await site.logins() } }

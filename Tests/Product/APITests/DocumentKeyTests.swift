@@ -137,7 +137,7 @@ import World
         #expect(found.map(\.table) == ["tagged_certificate"])
     }
 
-    /// One relay certifies a key while another one binds a phone with it. It gets one purpose.
+    /// A key that one relay certifies, while another one binds a phone with it, gets one purpose.
     @Test(arguments: [StoreKind.file, .mariadb]) func keyGetsOnePurposeAtTwoRelays(kind: StoreKind) async throws {
         let signer = try await Signer(kind)
         let other = Site(rig: try await APIRig(beside: signer.rig), certificate: signer.shop.certificate)

@@ -204,8 +204,8 @@ import World
         }
     }
 
-    /// Who writes to the store can forget up to four wrong codes, as the threat model says, and gains
-    /// no further try by it once the code is void.
+    /// A writer to the store can make up to four wrong codes forgotten, as the threat model says. Once
+    /// the code is void, that gains no further try.
     @Test(arguments: StoreKind.all) func wrongCodesBeforeTheLastCanBeForgotten(kind: StoreKind) async throws {
         let shop = try await PINShop(kind)
         try await shop.set()

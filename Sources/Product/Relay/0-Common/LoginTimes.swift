@@ -1,8 +1,8 @@
 import Domain
 import Metrics
 
-/// How long the steps of a login take, from the website's request. The persons are a part of the
-/// second time, so it shows when phones ring too late as well as when services are slow.
+/// The times of a login's steps, each from the website's request. The time until the answer includes
+/// the person, so it also shows that phones ring too late.
 struct LoginTimes: Sendable {
     private let pushes: Histogram
     private let answers: Histograms<Proof>

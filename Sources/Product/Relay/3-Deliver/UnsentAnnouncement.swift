@@ -29,7 +29,7 @@ public enum UnsentAnnouncement {
             }
         }
 
-        /// Nil if the mail was sent.
+        /// Reads the reason of a settlement; nil if the mail was sent.
         init?(_ settlement: MessageSettlement) {
             switch settlement.step {
             case .sent: return nil

@@ -12,7 +12,7 @@ import World
 /// accept the relay, and so do websites with either root. `finish` sends the new authority alone, and
 /// states that it is the only one.
 ///
-/// What can go wrong: a phone that was absent between `announce` and `finish` must be bound again.
+/// Failure: a phone that was absent between `announce` and `finish` must be bound again.
 /// Tested in `ReplaceServerTests.swift`.
 public struct ServerReplacement: Sendable {
     let settings: Settings

@@ -10,7 +10,7 @@ import World
 public struct WebsiteAuthority: Sendable {
     public let authority: CertificateAuthority
 
-    /// How long a certificate is valid.
+    /// The validity of a certificate, in days.
     public static let days = 825
 
     /// A certificate with its new key.

@@ -3,7 +3,7 @@ import EventLoop
 import Glibc
 import World
 
-/// One run of the command, on the calling thread.
+/// A single run of the command, on the calling thread.
 ///
 /// Purpose: the command is an operator's program, and may err in every way. Its time, its output and
 /// its descriptors are bounded, and nothing of it is left afterwards.

@@ -1,7 +1,7 @@
 import Metrics
 
-/// How long the store takes to answer, from the call to the answer. The time in a lane's queue and
-/// repetitions after conflicts are included, because the callers wait for them, too.
+/// The times of the store's operations, each from the call to the answer. They include the time in a
+/// lane's queue and repetitions after conflicts, because the callers wait for these, too.
 public struct StoreTimes: Sendable {
     private static let bounds: [Duration] = [
         .microseconds(200), .microseconds(500), .milliseconds(1), .milliseconds(2), .milliseconds(5),
