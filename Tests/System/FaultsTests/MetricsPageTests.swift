@@ -1,4 +1,5 @@
 import FakeAPNs
+import Glibc
 import JSON
 import TestSupport
 import Testing
@@ -80,6 +81,19 @@ import Testing
         // The public port has no metrics page.
         #expect(try await relay.caller().curl("GET", "/metrics").status == 404)
         #expect(await relay.stop().status == 0)
+    }
+
+    /// Prometheus's own tool finds no fault in the page.
+    @Test(.enabled(if: access("/usr/bin/promtool", X_OK) == 0, "promtool is not installed; run: dev/need test"))
+    func promtoolAcceptsThePage() async throws {
+        let relay = try await RunningRelay.start { try $0.set("metrics.listen", to: "127.0.0.1:0") }
+        let address = try await MetricsPage.address(of: relay)
+        let script = """
+            set -o pipefail
+            curl --silent --show-error --fail --max-time 60 http://\(address)/metrics | promtool check metrics
+            """
+        let ended = try await Child.run("bash", ["-c", script])
+        #expect(ended.status == 0 && ended.output + ended.errors == "", "\(ended)")
     }
 
     @Test func metricsPageIsOffByDefault() async throws {
