@@ -40,8 +40,11 @@ import World
     private func outcome(
         _ command: [String], _ order: CertificateOrder? = nil, timeout: Duration = .seconds(60)
     ) async throws -> (result: Result<Certificate, CertificateFailure>, log: String) {
-        let served = try await ServedKeys(command: command, timeout: timeout)
-        let issuer = try CommandIssuer(served.client, issuesTagged: true, timeout: timeout, time: time)
+        // Both ends wait for longer than the command may run: the launcher's start takes time, too.
+        var limits = KeyServer.Limits()
+        limits.request = .seconds(60)
+        let served = try await ServedKeys(limits: limits, command: command, timeout: timeout)
+        let issuer = try CommandIssuer(served.client, issuesTagged: true, timeout: .seconds(60), time: time)
         let outside = OutsideAuthority(issuer, root: authority.certificate, time: time)
         let order = try order ?? self.order()
         let issued: Result<String, CertificateFailure>
@@ -159,7 +162,8 @@ import World
         #expect(reason.contains("cannot be started"), "\(reason)")
     }
 
-    /// Four runs are under way, so a fifth is refused at once. The end of the server ends them all.
+    /// Four runs are under way, so a fifth is refused at once, by the same relay or for another one.
+    /// The end of the server ends them all.
     @Test func runsAtOnceAreLimited() async throws {
         try #require(mkfifo(place("begun"), 0o600) == 0)
         // Opened for writing, too, so that no end is read while a command begins.
@@ -186,6 +190,8 @@ import World
         var byte: UInt8 = 0
         for _ in 0..<CommandLauncher.mostAtOnce { #expect(read(begun, &byte, 1) == 1) }
         #expect(
+            await ask(issuers[0]) == .later("too many phones ask for certificates at once", .seconds(10)))
+        #expect(
             await ask(issuers[1])
                 == .later("the key service says: 4 commands run already", .seconds(10)))
         await served.stop()
@@ -198,6 +204,31 @@ import World
             }
         }
         for issuer in issuers { issuer.close() }
+    }
+
+    /// One command hangs, and phones that come one after the other do not wait for it.
+    @Test func slowCommandHoldsUpNoOther() async throws {
+        try #require(mkfifo(place("begun"), 0o600) == 0)
+        let begun = open(place("begun"), O_RDWR)
+        defer { close(begun) }
+        let served = try await ServedKeys(
+            command: script(
+                "mkdir '\(place("first"))' 2> /dev/null || exit 3; printf x > '\(place("begun"))'; "
+                    + "exec tail -f /dev/null"))
+        let issuer = try CommandIssuer(served.client, issuesTagged: true, timeout: .seconds(60), time: time)
+        let order = try order()
+        let request = try #require(order.request)
+        let slow = Task { try await issuer.issue(order, request) }
+        var byte: UInt8 = 0
+        #expect(read(begun, &byte, 1) == 1)
+        for _ in 0..<2 * CommandLauncher.mostAtOnce {
+            await #expect(throws: CertificateFailure.failed("the key service says: the command ended with status 3")) {
+                try await issuer.issue(order, request)
+            }
+        }
+        await served.stop()
+        await #expect(throws: CertificateFailure.self) { try await slow.value }
+        issuer.close()
     }
 
     @Test func endOfTheLauncherIsReported() async throws {

@@ -10,14 +10,12 @@ import World
 /// service, and reads what the command has written. The certificate itself is checked by
 /// `OutsideAuthority`.
 ///
-/// The calls block, so they have threads of their own, as many as commands run at once. A request
-/// that waits for a thread for too long is given up before the command has run: its phone would not
-/// wait for the end, and the certificate would be issued for nobody.
+/// The calls block, so they have threads of their own, as many as commands run at once. While all
+/// of them are busy, a further request is refused at once, as `twoefay-keys` does: it would wait for
+/// the end of a command, and its phone does not wait so long.
 ///
 /// Tests: `CommandServiceTests.swift`.
 public final class CommandIssuer: CertificateIssuer {
-    /// The time for which a request waits for a thread.
-    private static let patience = Duration.seconds(1)
     /// The time for the way to the key service and back.
     private static let margin = Duration.seconds(1)
 
@@ -26,7 +24,7 @@ public final class CommandIssuer: CertificateIssuer {
     private let timeout: Duration
     private let time: any TimeSource
     private let workers: [WorkerThread]
-    private let next = Atomic<Int>(0)
+    private let idle: Mutex<[WorkerThread]>
 
     /// - Parameter timeout: the longest time of the command.
     public init(
@@ -39,6 +37,7 @@ public final class CommandIssuer: CertificateIssuer {
         var workers: [WorkerThread] = []
         for _ in 0..<CommandLauncher.mostAtOnce { workers.append(try WorkerThread(name: "command")) }
         self.workers = workers
+        idle = Mutex(workers)
     }
 
     /// Ends the threads. Must be called after the last request.
@@ -47,19 +46,16 @@ public final class CommandIssuer: CertificateIssuer {
     public func issue(
         _ order: CertificateOrder, _ request: SigningRequest
     ) async throws(CertificateFailure) -> Certificate {
-        let latest = time.instant() + Self.patience
-        let (client, timeout, time) = (client, timeout, time)
-        let index = next.wrappingAdd(1, ordering: .relaxed).oldValue
+        guard let worker = idle.withLock({ $0.popLast() }) else {
+            throw .later("too many phones ask for certificates at once", CommandService.busy)
+        }
         let outcome = await withUnsafeContinuation { continuation in
-            workers[Int(UInt(bitPattern: index) % UInt(workers.count))].post {
-                continuation.resume(
-                    returning: Result { () throws(KeyServiceFailure) in
-                        let now = time.instant()
-                        guard now < latest else {
-                            throw .later("too many phones ask for certificates at once", CommandService.busy)
-                        }
-                        return try client.request(order, request, until: now + timeout + Self.margin)
-                    })
+            worker.post { [self] in
+                let outcome = Result { () throws(KeyServiceFailure) in
+                    try client.request(order, request, until: time.instant() + timeout + Self.margin)
+                }
+                idle.withLock { $0.append(worker) }
+                continuation.resume(returning: outcome)
             }
         }
         do throws(KeyServiceFailure) {
