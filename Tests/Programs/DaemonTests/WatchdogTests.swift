@@ -13,18 +13,24 @@ import World
         let supervisor = Supervisor.connect(to: socket.address)
         let group = try LoopGroup.start(count: 2, time: SystemTime())
         defer { group.stopAndJoin() }
-        let (hangs, mayGoOn) = (Gate(), Gate())
+        let (hangs, mayGoOn) = (WakeSemaphore(), WakeSemaphore())
         group.loops[1].post {
-            hangs.open()
+            hangs.signal()
             mayGoOn.wait()
         }
         hangs.wait()
-        let sign = Task { await supervisor.signOfLife(group.loops) }
+        let (first, ended) = (group.loops[0], WakeSemaphore())
+        first.post { [loops = group.loops] in
+            first.spawn {
+                await supervisor.signOfLife(loops)
+                ended.signal()
+            }
+        }
         // The first loop has answered, and still nothing is sent.
-        await group.loops[0].perform {}
+        for _ in 0..<3 { await first.perform {} }
         try socket.mark("released")
-        mayGoOn.open()
-        await sign.value
+        mayGoOn.signal()
+        ended.wait()
         #expect(try socket.next() == ["released"])
         #expect(try socket.next() == ["WATCHDOG=1"])
     }
@@ -62,28 +68,5 @@ import World
         let socket = try NotifySocket(path: directory("notify"))
         Supervisor.connect(to: socket.address).ready("first\nsecond")
         #expect(try socket.next() == ["READY=1", "STATUS=first second"])
-    }
-}
-
-/// A gate between two threads that opens once.
-private final class Gate: Sendable {
-    private let ends: (read: Int32, write: Int32)
-
-    init() {
-        var ends: [Int32] = [0, 0]
-        precondition(pipe(&ends) == 0)
-        self.ends = (ends[0], ends[1])
-    }
-
-    deinit {
-        close(ends.read)
-        close(ends.write)
-    }
-
-    func open() { _ = write(ends.write, "o", 1) }
-
-    func wait() {
-        var byte: UInt8 = 0
-        while read(ends.read, &byte, 1) < 0 && errno == EINTR {}
     }
 }

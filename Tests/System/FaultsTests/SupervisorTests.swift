@@ -79,10 +79,11 @@ import World
         try #require(mkdir(relay.file("keys"), 0o700) == 0)
         try relay.change { try $0.set("key_service", to: "unix:keys/socket") }
         let socket = try NotifySocket(path: nil)
-        let keys = try start(.keys, relay.settings, socket, watchdog: "100000")
+        // The kernel's queue of a socket is short, so the second sign of life comes an hour later.
+        let keys = try start(.keys, relay.settings, socket, watchdog: "7200000000")
         let serving = ["READY=1", "STATUS=Serves at \(relay.file("keys/socket"))."]
         #expect(try socket.next("READY=1") == serving)
-        _ = try socket.next("WATCHDOG=1")
+        #expect(try socket.next() == ["WATCHDOG=1"])
         keys.signal(SIGHUP)
         _ = try socket.next("RELOADING=1")
         #expect(try socket.next("READY=1") == serving)
