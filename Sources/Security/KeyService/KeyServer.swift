@@ -140,10 +140,11 @@ public final class KeyServer {
         guard case .request(let device, let tag, let signed, let isRenewal) = request, let commands else {
             return then(answer(request, connection.process))
         }
-        connection.wait(for: limits.request + commands.timeout)
+        let patience = limits.request + commands.timeout
+        connection.wait(for: patience)
         let order = CertificateOrder(
             of: device, tag: tag, key: signed.key, request: signed, isRenewal: isRenewal)
-        commands.run(order, signed, of: connection.process, then: then)
+        commands.run(order, signed, of: connection.process, within: patience, then: then)
     }
 
     func ended(_ connection: KeyConnection) {

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 import World
@@ -13,13 +14,15 @@ import World
     init() { signal(SIGPIPE, SIG_IGN) }
 
     private func run(
-        _ script: String, request: [UInt8] = Array("a request\n".utf8), timeout: Duration = .seconds(600)
+        _ script: String, request: [UInt8] = Array("a request\n".utf8), timeout: Duration = .seconds(600),
+        time: any TimeSource = SystemTime()
     ) throws -> CommandEnd {
         var pair: [Int32] = [0, 0]
         try #require(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
         defer { for fd in pair { close(fd) } }
         return CommandProcess.run(
-            ["/bin/sh", "-c", script, "a word", "two words"], Self.input(request), timeout: timeout, owner: pair[0])
+            ["/bin/sh", "-c", script, "a word", "two words"], Self.input(request), timeout: timeout, owner: pair[0],
+            time: time)
     }
 
     private static func input(_ request: [UInt8]) -> CommandRun {
@@ -34,6 +37,7 @@ import World
 
     @Test func commandGetsTheRequestAndNoShellReadsItsWords() throws {
         #expect(try lines(#"cat; echo "$0|$1""#) == ["a request", "a word|two words"])
+        #expect(try run("cat; echo end", request: []).output == Array("end\n".utf8))
         // Longer than the buffer of a pipe.
         let long = [UInt8](repeating: 0x61, count: 1 << 20)
         #expect(String(decoding: try run("wc -c", request: long).output, as: UTF8.self).contains("1048576"))
@@ -42,7 +46,6 @@ import World
     }
 
     @Test func environmentIsClean() throws {
-        setenv("TWOEFAY_SECRET_OF_A_TEST", "1", 1)
         let end = CommandProcess.run(["/usr/bin/env"], Self.input([]), timeout: .seconds(600), owner: -1)
         let names = String(decoding: end.output, as: UTF8.self).split(separator: "\n").compactMap {
             $0.split(separator: "=").first
@@ -70,6 +73,7 @@ import World
         #expect(end.cause == .exited(3) && end.lastError == "two[31m")
         #expect(end.output == Array("out\n".utf8))
         #expect(try run("kill -9 $$").cause == .signalled(9))
+        #expect(try run(#"printf '\357\277\276a\357\267\220b\360\237\277\277' >&2"#).lastError == "ab")
         let flood = try run("head -c 3000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo last >&2; exit 1")
         #expect(flood.cause == .exited(1) && flood.lastError == "last")
         #expect(try run("head -c 3000 /dev/zero | tr '\\0' x >&2; exit 1").lastError.count == 200)
@@ -91,12 +95,41 @@ import World
         never, "exec >&- 2>&-; while :; do :; done", "trap '' TERM INT HUP; while :; do :; done", "exec yes >&2",
     ])
     func commandThatNeverEndsIsKilled(script: String) throws {
-        let pids = try TemporaryDirectory()
-        let end = try run("echo $$ > '\(pids("pid"))'; \(script)", timeout: .milliseconds(100))
+        let place = try TemporaryDirectory()
+        try #require(mkfifo(place("pipe"), 0o600) == 0)
+        let reader = open(place("pipe"), O_RDONLY | O_NONBLOCK)
+        defer { close(reader) }
+        // The time of the run is not over before the shell has begun, so each run tests the kill.
+        let end = try run(
+            "exec 3> '\(place("pipe"))'; echo >&3; \(script)", timeout: .milliseconds(20),
+            time: TimeAfterWriting(reader))
         #expect(end.cause == .timeout && end.output.isEmpty)
-        // The file may be missing: the time can be over before the shell has begun.
-        guard let text = try? TextFile.read(pids("pid")), let pid = pid_t(text.filter(\.isNumber)) else { return }
-        #expect(kill(pid, 0) == -1 && errno == ESRCH)
+        #expect(Self.hasEnded(reader))
+    }
+
+    /// A clock that stands still until somebody has written to a pipe. Then it is an hour later each
+    /// time that it is read.
+    private final class TimeAfterWriting: TimeSource {
+        private let reader: Int32
+        private let hours = Atomic<Int64>(0)
+
+        init(_ reader: Int32) { self.reader = reader }
+
+        func now() -> Timestamp { Timestamp(seconds: 0) }
+
+        func instant() -> Instant {
+            var watched = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
+            let isWritten = poll(&watched, 1, 0) > 0 && watched.revents & Int16(POLLIN) != 0
+            let hour = hours.wrappingAdd(isWritten ? 1 : 0, ordering: .relaxed).newValue
+            return Instant(nanoseconds: 0) + .seconds(3600 * hour)
+        }
+    }
+
+    /// Waits until the last writer of a pipe has ended.
+    private static func hasEnded(_ reader: Int32) -> Bool {
+        var watched = pollfd(fd: reader, events: 0, revents: 0)
+        while poll(&watched, 1, -1) < 0, errno == EINTR {}
+        return watched.revents & Int16(POLLHUP) != 0
     }
 
     /// A process in the background holds standard output and a named pipe open. It is not waited for,
@@ -108,10 +141,7 @@ import World
         defer { close(reader) }
         let end = try run("exec 3> '\(place("pipe"))'; tail -f /dev/null & echo done")
         #expect(end.cause == .exited(0) && end.output == Array("done\n".utf8))
-        // The end of the pipe comes when the last writer has ended.
-        var watched = pollfd(fd: reader, events: 0, revents: 0)
-        while poll(&watched, 1, -1) < 0, errno == EINTR {}
-        #expect(watched.revents & Int16(POLLHUP) != 0)
+        #expect(Self.hasEnded(reader))
     }
 
     @Test func commandEndsWithItsOwner() throws {

@@ -231,6 +231,21 @@ import World
         issuer.close()
     }
 
+    /// A last line with noncharacters, which are no I-JSON, frees the place of its run, too.
+    @Test func everyLastLineFreesThePlace() async throws {
+        let served = try await ServedKeys(command: script(#"printf '\357\277\276no\357\267\220\n' >&2; exit 1"#))
+        let issuer = try CommandIssuer(served.client, issuesTagged: true, timeout: .seconds(60), time: time)
+        let order = try order()
+        for _ in 0...CommandLauncher.mostAtOnce {
+            let expected = "the key service says: the command ended with status 1: no"
+            await #expect(throws: CertificateFailure.failed(expected)) {
+                try await issuer.issue(order, try #require(order.request))
+            }
+        }
+        issuer.close()
+        await served.stop()
+    }
+
     @Test func endOfTheLauncherIsReported() async throws {
         let served = try await ServedKeys(command: script("kill -9 $PPID"))
         let issuer = try CommandIssuer(served.client, issuesTagged: true, timeout: .seconds(60), time: time)

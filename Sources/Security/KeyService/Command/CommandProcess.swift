@@ -53,6 +53,7 @@ final class CommandProcess {
         self.end = end
         (input, output, errors) = (pipes[0], pipes[1], pipes[2])
         self.request = request[...]
+        if request.isEmpty { closeInput() }
     }
 
     deinit {
@@ -94,7 +95,7 @@ final class CommandProcess {
             guard left > 0 else { return ended(.timeout) }
             var watched = [
                 pollfd(fd: end, events: Int16(POLLIN), revents: 0),
-                pollfd(fd: request.isEmpty ? -1 : input, events: Int16(POLLOUT), revents: 0),
+                pollfd(fd: input, events: Int16(POLLOUT), revents: 0),
                 pollfd(fd: output, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: errors, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: owner, events: 0, revents: 0),
@@ -117,6 +118,10 @@ final class CommandProcess {
         if count > 0 { request = request.dropFirst(count) }
         guard request.isEmpty || count < 0 && ![EAGAIN, EINTR].contains(errno) else { return }
         request = []
+        closeInput()
+    }
+
+    private func closeInput() {
         close(input)
         input = -1
     }
@@ -159,11 +164,12 @@ final class CommandProcess {
         return status
     }
 
-    /// Returns the last line that is not empty, without control characters.
+    /// Returns the last line that is not empty, without control characters and noncharacters. JSON
+    /// that has the latter is refused (RFC 7493).
     static func lastLine(_ bytes: [UInt8]) -> String {
         let line = bytes.split { $0 == 0x0a || $0 == 0x0d }.last { line in line.contains { $0 > 0x20 } } ?? []
         let text = String(decoding: line, as: UTF8.self).unicodeScalars.filter { scalar in
-            scalar.properties.generalCategory != .control
+            scalar.properties.generalCategory != .control && !scalar.properties.isNoncharacterCodePoint
         }
         return String(String.UnicodeScalarView(text.prefix(200)))
     }

@@ -14,7 +14,11 @@ import World
 /// at once. What the command has written is passed on as it is: only the relay reads it, because
 /// this process has the keys.
 ///
-/// Tests: `CommandServiceTests.swift`.
+/// Failure modes: a run whose end nobody reports is given up with the request of its peer, so it
+/// keeps its place no longer. The launcher may still be busy with it; then a later run waits in the
+/// socket, and is given up the same way. A message that is no end of a run ends the launcher.
+///
+/// Tests: `CommandServiceTests.swift`, `LauncherFaultTests.swift`.
 public final class CommandService {
     /// The exit status of a command that has passed the request on, and whose authority has not
     /// decided yet (EX_TEMPFAIL of sysexits.h).
@@ -31,6 +35,7 @@ public final class CommandService {
         let order: CertificateOrder
         let process: pid_t
         let begin: Instant
+        let timer: TimerID
         let then: (KeyReply) -> Void
     }
 
@@ -66,8 +71,12 @@ public final class CommandService {
     }
 
     /// Has the command run for an order, whose request asks for its name.
+    ///
+    /// - Parameter patience: the time after which the run is given up. It is longer than that of the
+    ///   command, which the launcher ends.
     func run(
-        _ order: CertificateOrder, _ request: SigningRequest, of process: pid_t, then: @escaping (KeyReply) -> Void
+        _ order: CertificateOrder, _ request: SigningRequest, of process: pid_t, within patience: Duration,
+        then: @escaping (KeyReply) -> Void
     ) {
         guard !isGone else { return then(.away("the launcher of the command has ended: restart twoefay-keys")) }
         guard runs.count < CommandLauncher.mostAtOnce else {
@@ -85,7 +94,16 @@ public final class CommandService {
             report(order, process, reason, nil)
             return then(.away(reason))
         }
-        runs[last] = Pending(order: order, process: process, begin: loop.time.instant(), then: then)
+        let timer = loop.schedule(after: patience) { [weak self, id = last] in self?.giveUp(id) }
+        runs[last] = Pending(
+            order: order, process: process, begin: loop.time.instant(), timer: timer, then: then)
+    }
+
+    private func giveUp(_ id: Int64) {
+        guard let run = runs.removeValue(forKey: id) else { return }
+        let reason = "the launcher of the command did not report the end of the run"
+        report(run.order, run.process, reason, loop.time.instant() - run.begin)
+        run.then(.away(reason))
     }
 
     private func receive() {
@@ -93,27 +111,37 @@ public final class CommandService {
         let count = recv(launcher, &packet, packet.count, 0)
         guard count > 0 else {
             if count < 0, [EAGAIN, EINTR].contains(errno) { return }
-            watch?.cancel()
-            watch = nil
-            isGone = true
-            log.error("keys.launcher", [.error: "the launcher of the command has ended: restart twoefay-keys"])
-            return drop("the launcher of the command has ended")
+            return lose("the launcher of the command has ended")
         }
         let message = Array(packet[..<count])
-        guard let id = CommandEnd.id(of: message), let run = runs.removeValue(forKey: id) else { return }
-        guard let end = CommandEnd(message: message) else {
-            return run.then(.refused("the launcher of the command sent something else"))
+        guard let id = CommandEnd.id(of: message), let end = CommandEnd(message: message) else {
+            return lose("the launcher of the command sent a message that is no end of a run")
         }
+        guard let run = runs.removeValue(forKey: id) else { return }
+        loop.cancel(run.timer)
         let reply = Self.reply(to: end, timeout: timeout)
         report(run.order, run.process, end.fault(timeout: timeout), loop.time.instant() - run.begin)
         run.then(reply)
+    }
+
+    /// Does without the launcher from now on.
+    private func lose(_ reason: String) {
+        watch?.cancel()
+        watch = nil
+        shutdown(launcher, Int32(SHUT_RDWR))
+        isGone = true
+        log.error("keys.launcher", [.error: "\(reason): restart twoefay-keys"])
+        drop(reason)
     }
 
     /// Ends all runs whose end nobody will report.
     private func drop(_ reason: String) {
         let dropped = runs.values
         runs = [:]
-        for run in dropped { run.then(.away(reason)) }
+        for run in dropped {
+            loop.cancel(run.timer)
+            run.then(.away(reason))
+        }
     }
 
     static func reply(to end: CommandEnd, timeout: Duration) -> KeyReply {
