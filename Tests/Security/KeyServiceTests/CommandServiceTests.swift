@@ -246,6 +246,19 @@ import World
         await served.stop()
     }
 
+    /// A signal for `twoefay-keys` may be sent to all processes of this name.
+    @Test func signalsDoNotEndTheLauncher() async throws {
+        let certificate = try right()
+        try TextFile.write(try certificate.pem(), to: place("answer"))
+        let (found, log) = try await outcome(
+            script("for name in HUP INT TERM USR1 USR2; do kill -s $name $PPID; done; exec cat '\(place("answer"))'"))
+        #expect(try found.get() == certificate)
+        #expect(!log.contains("keys.launcher"), "\(log)")
+        // The command itself has the default effect.
+        let (ended, _) = try await outcome(script("kill -s HUP $$; exec tail -f /dev/null"))
+        #expect(ended == .failure(.unavailable("the key service says: the command was ended by signal 1")))
+    }
+
     @Test func endOfTheLauncherIsReported() async throws {
         let served = try await ServedKeys(command: script("kill -9 $PPID"))
         let issuer = try CommandIssuer(served.client, issuesTagged: true, timeout: .seconds(60), time: time)

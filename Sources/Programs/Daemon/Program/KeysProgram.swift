@@ -137,7 +137,9 @@ extension Settings {
     fileprivate func startLauncher() throws(Failure) -> Int32? {
         guard !command.words.isEmpty else { return nil }
         do throws(SystemFailure) {
-            return try CommandLauncher.start(command.words, timeout: .seconds(command.seconds))
+            // Nobody waits for the launcher, so the kernel must not keep its status.
+            signal(SIGCHLD, SIG_IGN)
+            return try CommandLauncher.start(command.words, timeout: .seconds(command.seconds)).socket
         } catch {
             throw Failure(
                 .failed, "the launcher of phone_ca.command cannot be started: \(error)",

@@ -16,8 +16,10 @@ import World
 ///
 /// Failure modes: if `twoefay-keys` ends, the socket has an end, the launcher kills the commands that
 /// run, and ends. If the launcher ends, `twoefay-keys` reports it and issues no more certificates.
+/// Signals do not end it: an operator who sends one to all processes of this name means the other
+/// one, and systemd sends SIGTERM to both.
 ///
-/// Tests: `CommandLauncherTests.swift`.
+/// Tests: `CommandServiceTests.swift`.
 public enum CommandLauncher {
     /// The first argument of `twoefay-keys` that makes it the launcher.
     public static let word = "--launch-command"
@@ -26,6 +28,13 @@ public enum CommandLauncher {
     /// The most bytes of a message. Each is one packet of the socket.
     static let mostBytes = 128 << 10
 
+    /// A launcher that runs.
+    public struct Started: Sendable {
+        /// This process's end of the socket.
+        public let socket: Int32
+        public let pid: pid_t
+    }
+
     /// Serves the socket at standard input until its other end is closed.
     ///
     /// - Parameter arguments: the time for a run in milliseconds, then the command.
@@ -33,7 +42,8 @@ public enum CommandLauncher {
         guard let milliseconds = arguments.first.flatMap({ Int64($0) }), arguments.count > 1 else { return 2 }
         let words = Array(arguments.dropFirst())
         umask(0o077)
-        signal(SIGPIPE, SIG_IGN)
+        // The commands get the default effects of all signals.
+        for number in [SIGPIPE, SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2] { signal(number, SIG_IGN) }
         var threads: [WorkerThread] = []
         for _ in 1..<mostAtOnce {
             guard let thread = try? WorkerThread(name: "command") else { continue }
@@ -69,10 +79,10 @@ public enum CommandLauncher {
     /// - Parameters:
     ///   - program: the program, which must be `twoefay-keys`; nil for that of this process.
     ///   - words: the command and its arguments.
-    /// - Returns: this process's end of the socket.
+    /// - Returns: the launcher, which the caller need not wait for.
     public static func start(
         _ words: [String], timeout: Duration, program: String? = nil
-    ) throws(SystemFailure) -> Int32 {
+    ) throws(SystemFailure) -> Started {
         guard let program = program ?? ownProgram() else { throw SystemFailure("readlink") }
         var pair: [Int32] = [0, 0]
         let kind = Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -80,15 +90,15 @@ public enum CommandLauncher {
         defer { close(pair[1]) }
         do throws(SystemFailure) {
             guard clinux_add_flags(pair[0]) == 0 else { throw SystemFailure("fcntl") }
-            _ = try Spawning(
+            let pid = try Spawning(
                 program: program, arguments: [word, "\(timeout.wholeMilliseconds)"] + words, input: pair[1],
                 output: .nothing, directory: "/", environment: []
             ).start()
+            return Started(socket: pair[0], pid: pid)
         } catch {
             close(pair[0])
             throw error
         }
-        return pair[0]
     }
 
     private static func ownProgram() -> String? {

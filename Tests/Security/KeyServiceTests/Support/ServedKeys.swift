@@ -21,6 +21,7 @@ final class ServedKeys: Sendable {
     private let directory: TemporaryDirectory
     private let group: LoopGroup
     private let server: LoopBound<KeyServer>
+    private let launcher: pid_t?
 
     var client: KeyServiceClient { KeyServiceClient(path: path, time: time) }
 
@@ -40,8 +41,9 @@ final class ServedKeys: Sendable {
         let (loop, log, time) = (group.loops[0], Log(minimum: .debug, sink: sink), time)
         let program = try BuiltProgram.keys.path
         let launcher = try command.map { try CommandLauncher.start($0, timeout: timeout, program: program) }
+        self.launcher = launcher?.pid
         let outcome = await loop.perform { () async -> Result<LoopBound<KeyServer>, SystemFailure> in
-            let commands = launcher.map { CommandService(loop: loop, launcher: $0, timeout: timeout, log: log) }
+            let commands = launcher.map { CommandService(loop: loop, launcher: $0.socket, timeout: timeout, log: log) }
             let server = KeyServer(
                 loop: loop, listener: listener, users: users, limits: limits, log: log, commands: commands
             ) { request, _ in
@@ -77,6 +79,7 @@ final class ServedKeys: Sendable {
             group.stopAndJoin()
             continuation.resume()
         }
+        if let launcher { while waitpid(launcher, nil, 0) < 0, errno == EINTR {} }
     }
 
     static func someKeys() -> DataKeys {
