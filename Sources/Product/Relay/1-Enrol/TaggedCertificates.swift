@@ -146,17 +146,18 @@ extension Relay {
         if let stored = try await stored(tag, key: signed.key, asked: asked, of: phone, website) { return stored }
         let order = CertificateOrder(of: phone.id, tag: tag, key: signed.key, request: signed)
         guard order.isNamed || !phones.isOutside else { throw Self.unnamed(order) }
-        try await requirePermission(order, asked: asked, by: phone, at: now)
-        let pem = try await issue(order)
-        guard let issued = try? Certificate(pem: Array(pem.utf8)) else {
-            log.error("device.certificate", [.device: phone.id.text, .error: "the authority made no certificate"])
-            throw .broken
-        }
-        let certificate = TaggedCertificate(
-            device: phone.id, tag: tag.name, isRaw: tag.isRaw, serial: issued.serial, pem: pem, askedAt: asked,
-            createdAt: now, expiresAt: issued.notAfter)
-        if try await record(NewTaggedCertificate(certificate, of: phone, key: signed.key), website) {
-            return certificate
+        if try await mayBeRecorded(order, asked: asked, by: phone, at: now) {
+            let pem = try await issue(order)
+            guard let issued = try? Certificate(pem: Array(pem.utf8)) else {
+                log.error("device.certificate", [.device: phone.id.text, .error: "the authority made no certificate"])
+                throw .broken
+            }
+            let certificate = TaggedCertificate(
+                device: phone.id, tag: tag.name, isRaw: tag.isRaw, serial: issued.serial, pem: pem, askedAt: asked,
+                createdAt: now, expiresAt: issued.notAfter)
+            if try await record(NewTaggedCertificate(certificate, of: phone, key: signed.key), website) {
+                return certificate
+            }
         }
         // The same request at the same time was faster, or another one later.
         guard let stored = try await stored(tag, key: signed.key, asked: asked, of: phone, website) else {
@@ -195,18 +196,19 @@ extension Relay {
         return signer.certificate
     }
 
-    /// Throws what the record of the certificate would throw. A certificate that the authority has
-    /// issued is valid, also if the relay discards it, so that is found out before.
-    private func requirePermission(
+    /// Returns what the record of the certificate would return, and throws what it would throw. A
+    /// certificate that the authority has issued is valid, also if the relay discards it, so that is
+    /// found out before.
+    private func mayBeRecorded(
         _ order: CertificateOrder, asked: Timestamp, by phone: PhoneCredential, at now: Timestamp
-    ) async throws(Refusal) {
-        guard let tag = order.tag else { return }
+    ) async throws(Refusal) -> Bool {
+        guard let tag = order.tag else { return true }
         let planned = TaggedCertificate(
             device: phone.id, tag: tag.name, isRaw: tag.isRaw, serial: "", pem: "", askedAt: asked, createdAt: now,
             expiresAt: now)
         let new = NewTaggedCertificate(planned, of: phone, key: order.key)
         let outcome = try await withStore("tag") { () async throws(StoreFailure) in try await store.check(new) }
-        guard try isPermitted(outcome, new) else { throw Self.replayed }
+        return try isPermitted(outcome, new)
     }
 
     /// Records the certificate before its phone gets it, so that the revocation list can name it.
