@@ -22,7 +22,8 @@ extension Tool {
             ],
             notes: """
                 It overwrites no existing file, and leaves nothing behind after a failure. --owner leaves ca.key and
-                website-ca.key to you: the relay does not need them.
+                website-ca.key to you: the relay does not need them. If DIR does not exist, it belongs to USER, too, who
+                cannot read these keys, but could delete or replace them: move them away, or make DIR before.
                 """)
     ) { invocation throws(Failure) in
         var storage = StorageText(path: "twoefay.db")

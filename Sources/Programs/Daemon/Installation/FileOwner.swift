@@ -15,9 +15,10 @@ struct FileOwner: Sendable {
         group = entry.pointee.pw_gid
     }
 
-    /// Makes this user the owner of a file or directory.
+    /// Makes this user the owner of a file or directory. A link is not followed: in a directory that
+    /// the user can change, it may lead to a file of root.
     func take(_ path: String) throws(Failure) {
-        guard chown(path, user, group) == 0 else {
+        guard lchown(path, user, group) == 0 else {
             throw Failure(
                 .failed, "\(Files.Problem(path).text), when \(name) should become its owner",
                 next: "Only root can give files away. The files created so far are removed.")

@@ -62,7 +62,6 @@ public struct NewInstallation: Sendable {
             for file in files where Files.exists(site.path(file.name)) { throw occupied(file.name) }
             for file in files { try site.write(file) }
             try createStore(&site, time: time, log: log)
-            try site.give(to: owner)
             // The settings are written last, because their existence is what makes a directory an
             // installation.
             let text = SettingsExample.annotated(settings)
@@ -178,13 +177,13 @@ private struct InstallationDirectory {
         }
     }
 
-    /// Gives the files so far, and a directory that was made for them, to the relay's user. It keeps
-    /// the keys that only the operator's tool signs with.
+    /// Gives the files to the relay's user, but not the keys that only the operator's tool signs with.
+    /// A directory that was made for them comes last: from then on the user can replace its files.
     func give(to owner: FileOwner?) throws(Failure) {
         guard let owner else { return }
         let kept = [path("ca.key"), path("website-ca.key")]
-        let given = (madeDirectory ? [directory] : []) + files.filter { Files.exists($0) && !kept.contains($0) }
-        for path in given { try owner.take(path) }
+        let given = files.filter { Files.exists($0) && !kept.contains($0) }
+        for path in given + (madeDirectory ? [directory] : []) { try owner.take(path) }
     }
 
     mutating func made(_ path: String) { files.append(path) }
