@@ -46,10 +46,22 @@ import Testing
         #expect(ended.status == 1 && ended.errors.contains("can be read by others"), "\(ended)")
     }
 
-    @Test func missingDirectoryIsNamed() async throws {
-        let (relay, _) = try await Self.relay()
-        let ended = try await Self.check(relay, nil)
-        #expect(ended.errors.contains("$CREDENTIALS_DIRECTORY/master.key: No such file"), "\(ended)")
+    /// Without the variable, a directory of its name in another user's directory is not used.
+    @Test(arguments: [nil, "", "/"]) func missingDirectoryIsNamed(_ value: String?) async throws {
+        let (relay, directory) = try await Self.relay()
+        let place = try TemporaryDirectory()
+        try #require(rename(directory, place("$CREDENTIALS_DIRECTORY")) == 0)
+        try #require(chmod(place("$CREDENTIALS_DIRECTORY/master.key"), 0o400) == 0)
+        let ended = try await Self.check(relay, value, in: place.path)
+        #expect(
+            ended.status == 1 && ended.errors.contains("/$CREDENTIALS_DIRECTORY/master.key: No such file"),
+            "\(ended)")
+    }
+
+    @Test func slashAtTheEndOfTheDirectoryCountsNothing() async throws {
+        let (relay, directory) = try await Self.relay()
+        let ended = try await Self.check(relay, directory + "/")
+        #expect(ended.status == 0, "\(ended)")
     }
 
     @Test(arguments: ["credential:", "credential:../master.key", "credential:.."])
@@ -60,9 +72,15 @@ import Testing
         #expect(ended.status == 1 && ended.errors.contains("must be credential:NAME"), "\(ended)")
     }
 
-    private static func check(_ relay: RunningRelay, _ directory: String?) async throws -> Child.Ended {
+    private static func check(
+        _ relay: RunningRelay, _ directory: String?, in place: String = "/"
+    ) async throws -> Child.Ended {
         try await Child(
-            try BuiltProgram.twoefayd.path, ["--config", relay.settings, "--check"],
+            "/bin/sh",
+            [
+                "-c", #"cd "$0" && exec "$@""#, place, try BuiltProgram.twoefayd.path, "--config", relay.settings,
+                "--check",
+            ],
             environment: directory.map { ["CREDENTIALS_DIRECTORY": $0] } ?? [:]
         ).ended()
     }

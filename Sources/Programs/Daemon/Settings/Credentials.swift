@@ -13,18 +13,25 @@ enum Credentials {
     static let scheme = "credential:"
     private static let variable = "CREDENTIALS_DIRECTORY"
 
-    private static var directory: String? { getenv(variable).map { String(cString: $0) } }
+    /// The directory without a slash at its end; nil if systemd has made none.
+    private static var directory: String? {
+        guard let value = getenv(variable) else { return nil }
+        var directory = String(cString: value)
+        while directory.hasSuffix("/") { directory.removeLast() }
+        return directory.isEmpty ? nil : directory
+    }
 
     /// Returns the path of a credential; nil for the name of another file. Without a directory the
-    /// path names its variable, so that the error of the file does.
+    /// path names its variable, so that the error of the file does. It begins at the root, where only
+    /// root can make such a directory.
     static func path(_ written: String) -> String? {
         guard written.hasPrefix(scheme) else { return nil }
-        return "\(directory ?? "$\(variable)")/\(written.dropFirst(scheme.count))"
+        return "\(directory ?? "/$\(variable)")/\(written.dropFirst(scheme.count))"
     }
 
     /// Whether the path is that of a credential of this process.
     static func contains(_ path: String) -> Bool {
-        guard let directory, !directory.isEmpty else { return false }
+        guard let directory else { return false }
         return Files.directory(of: path) == directory
     }
 
