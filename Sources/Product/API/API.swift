@@ -118,7 +118,7 @@ public final class API: Handler {
                 },
                 work: { [turns] in
                     defer { use.end(subject) }
-                    return await LoggedRequest.run(access.id, trace: access.trace) {
+                    return await LoggedRequest.run(access.id, trace: access.trace?.trace) {
                         guard case .website(let key) = subject else { return await inbound.outcome() }
                         await turns.begin(key)
                         defer { turns.end(key) }
@@ -157,7 +157,7 @@ public final class API: Handler {
 
     private func access(_ request: Request, route: String) -> AccessLogLine {
         AccessLogLine(
-            id: requestID(), trace: request.traceParent?.trace, method: request.method, route: route,
+            id: requestID(), trace: request.traceParent, method: request.method, route: route,
             deadline: settings.deadline, hasCertificate: request.certificate != nil, sampled: sampled,
             metrics: metrics, time: time, log: log)
     }

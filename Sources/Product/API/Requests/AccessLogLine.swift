@@ -9,7 +9,7 @@ import World
 final class AccessLogLine: Sendable {
     let id: String
     /// The trace that the caller named; nil if it named none.
-    let trace: String?
+    let trace: TraceParent?
     private let method: String?
     private let route: String
     private let started: Instant
@@ -28,7 +28,7 @@ final class AccessLogLine: Sendable {
     }
 
     init(
-        id: String, trace: String? = nil, method: String?, route: String, deadline: Duration, hasCertificate: Bool,
+        id: String, trace: TraceParent? = nil, method: String?, route: String, deadline: Duration, hasCertificate: Bool,
         sampled: SampledRequests, metrics: RequestMetrics, time: any TimeSource, log: Log
     ) {
         self.id = id
@@ -82,7 +82,7 @@ final class AccessLogLine: Sendable {
         case .anyone: break
         }
         let fields: LogFields = [
-            .request: id, .trace: trace, .method: method, .route: route, .status: status, .outcome: outcome,
+            .request: id, .trace: trace?.trace, .method: method, .route: route, .status: status, .outcome: outcome,
             .milliseconds: taken.wholeMilliseconds, .website: website, .device: device,
         ]
         if Health.isCheck(route) { log.debug("request", fields) } else { log.info("request", fields) }

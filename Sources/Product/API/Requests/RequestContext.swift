@@ -128,7 +128,7 @@ struct RequestContext: Sendable {
         let call = VerbCall(
             api: api, pathParameters: pathParameters, body: body,
             operation: operation.speaking(AcceptLanguage.read(request.fields)), remote: request.remote,
-            waitLimit: Preference.wait(request.fields), fields: request.fields, trace: request.traceParent)
+            waitLimit: Preference.wait(request.fields), fields: request.fields, trace: access.trace)
         let verdict: VerbOutcome
         do throws(Refusal) {
             verdict = try await form.run(call, for: caller)
@@ -171,7 +171,7 @@ struct RequestContext: Sendable {
         case .hold(let ticket, let duration, let finish):
             return .held(
                 Hold(duration: duration, owner: held.website?.name ?? "", wait: ticket) {
-                    await LoggedRequest.run(access.id, trace: access.trace) {
+                    await LoggedRequest.run(access.id, trace: access.trace?.trace) {
                         await complete(finish, held, operation, repeated, place)
                     }
                 })
