@@ -12,7 +12,7 @@ extension Tool {
     ) { invocation throws(Failure) in
         guard let page = ManPage(rawValue: invocation.operand(0)) else {
             throw Failure(
-                .notFound, "there is no man page \(invocation.operand(0))",
+                .usage, "there is no man page \(invocation.operand(0))",
                 next: "Give one of: \(ManPage.allCases.map(\.rawValue).joined(separator: ", ")).")
         }
         let date = invocation.value("date") ?? String(SystemTime().now().rfc3339.prefix(10))

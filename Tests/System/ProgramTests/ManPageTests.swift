@@ -59,7 +59,7 @@ import Testing
 
     @Test func wrongPageAndDateAreRefused() async throws {
         let page = try await BuiltProgram.twoefay("man", "twoefayz")
-        #expect(page.status == 3 && page.errors.contains("twoefay.yaml"), "\(page.errors)")
+        #expect(page.status == 2 && page.errors.contains("twoefay.yaml"), "\(page.errors)")
         let date = try await BuiltProgram.twoefay("man", "twoefay", "--date", "today")
         #expect(date.status == 2, "\(date.errors)")
     }
