@@ -9,8 +9,10 @@ import World
 /// For a tag it has the same proof, too, as long as the relay accepts its time: the relay then answers
 /// with the certificate that it has issued, and no further one is used up.
 ///
-/// Invariant: a request is stored before it is sent, and removed when its certificate has arrived or
-/// the relay has refused it for good. Tested in `OpenRequestTests.swift`.
+/// Invariant: a request is stored before it is sent, and removed when its certificate has arrived. One
+/// for a tag is also removed when the relay has refused it for good. The one for the phone's own key
+/// stays: a new one would differ from it in nothing but the signature. Tested in
+/// `OpenRequestTests.swift`.
 public struct OpenRequests: Sendable, Equatable {
     /// A request for the certificate of a tag.
     struct Tagged: Sendable, Equatable {
