@@ -65,6 +65,11 @@ public struct DirectoryPlan: Sendable {
         }
     }
 
+    /// Leaves only the actions that disable users.
+    public mutating func keepDisabling() {
+        actions.removeAll { action in if case .disable = action { false } else { true } }
+    }
+
     /// The number of users who lose the policy of a group.
     public var lostPolicies: Int {
         actions.count { action in if case .update(let update) = action { update.losesPolicy } else { false } }

@@ -53,6 +53,25 @@ import World
 
     // MARK: Leavers
 
+    /// The policy of the website no longer fits that of the group, and somebody has left.
+    @Test(arguments: StoreKind.all) func groupThatNoPhoneCanMeetKeepsNoLeaver(kind: StoreKind) async throws {
+        let shop = try await SyncedShop(kind, "groups:\n  - group: board\n    policy: {pin: required}")
+        try shop.sync("1,ada,,,,,", "2,bob,,,,,board")
+        try shop.rig.execute("UPDATE website SET policy = json_set(policy, '$.answers', 'certificate')")
+        let failure = #expect(throws: Failure.self) { try shop.sync("2,robert,,,,,board", "3,carl,,,,,") }
+        #expect(failure?.message.contains("needs answers: signed") == true, "\(String(describing: failure))")
+        #expect(failure?.next.hasPrefix("Only users whose entries are gone were disabled.") == true)
+        #expect(try shop.user("ada")?.state == .disabled)
+        #expect(try shop.user("bob")?.state == .active && shop.user("carl") == nil)
+        // The limit holds here, too.
+        try shop.rig.execute("UPDATE website SET policy = json_set(policy, '$.answers', 'signed')")
+        try shop.sync("1,ada,,,,,", "2,bob,,,,,board", "3,carl,,,,,", "4,dora,,,,,")
+        try shop.rig.execute("UPDATE website SET policy = json_set(policy, '$.answers', 'certificate')")
+        let loss = #expect(throws: Failure.self) { try shop.sync("2,bob,,,,,board") }
+        #expect(loss?.next.hasPrefix("Nothing was changed.") == true, "\(String(describing: loss))")
+        #expect(try shop.user("carl")?.state == .active)
+    }
+
     @Test(arguments: StoreKind.all) func leaverCannotLogInUntilTheReturn(kind: StoreKind) async throws {
         let shop = try await SyncedShop(kind)
         let (ada, bob) = ("1,ada,ada@example.org,,,,", "2,bob,,,,,")

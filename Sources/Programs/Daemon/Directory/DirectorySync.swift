@@ -11,7 +11,9 @@ import World
 /// Order: the run is recorded first, so that any earlier sync of the source changes nothing more.
 /// Then the source is read to its end, the changes are planned, and only then is anything written.
 /// A source that fails, ends in the middle or is empty changes nothing. A sync that a newer one
-/// overtakes fails, too: its plan is outdated.
+/// overtakes fails, too: its plan is outdated. If the policy of a group does not fit that of the
+/// website, the sync fails after it has disabled the leavers: they must not stay until somebody
+/// corrects the settings.
 ///
 /// It blocks, on the source and on the store, so it must not run on a loop. A sync that dies leaves
 /// each user as it was or as its entry says; the next sync does the rest. Tested in
@@ -84,8 +86,9 @@ public struct DirectorySync: Sendable {
         do throws(Failure) {
             let website = try website()
             let policy = try policy(website)
-            try settings.requireGroups(of: website.name, under: policy)
-            let plan = try plan(website.id)
+            let misfit = settings.misfit(of: website.name, under: policy)
+            var plan = try plan(website.id)
+            if misfit != nil { plan.keepDisabling() }
             guard allowsMany || !plan.exceeds(percent: directory.disableLimit) else { throw tooMany(plan) }
             var writing = DirectoryWriting(
                 writes: DirectoryWrites(source: directory.name, website: website.id, run: run, at: time.now()),
@@ -101,6 +104,7 @@ public struct DirectorySync: Sendable {
                 }
                 progress(start + actions.count, plan.actions.count)
             }
+            if let misfit { throw misfit }
             outcome.counts.conflicts = outcome.conflicts.count
             outcome.counts.users = plan.enabled + outcome.counts.added - outcome.counts.disabled + writing.enabled
             guard try ask(DirectoryRuns.end(directory.name, run, .success(outcome.counts), at: time.now())) else {

@@ -45,6 +45,20 @@ extension Settings {
         return warnings
     }
 
+    /// Returns why a sync of the website's users fails after it has disabled the leavers; nil if the
+    /// policies of the groups fit.
+    func misfit(of website: String, under policy: Policy) -> Failure? {
+        do throws(Failure) {
+            try requireGroups(of: website, under: policy)
+            return nil
+        } catch {
+            return Failure(
+                error.code, error.message,
+                next: error.next.replacing(
+                    "Nothing was changed.", with: "Only users whose entries are gone were disabled."))
+        }
+    }
+
     /// Does the same as `requireMeetableGroups`, for commands.
     func requireGroups(of website: String, under policy: Policy) throws(Failure) {
         do throws(SettingsFault) {
