@@ -46,6 +46,21 @@ import Testing
         #expect(!list.contains { $0.contains(" ./etc") || $0.contains(" ./var") })
     }
 
+    /// A package without the dependencies of its programs would not run.
+    @Test(.enabled(if: canBuild, "dpkg-dev is missing, or the programs have a sanitizer"))
+    func unknownLibraryEndsTheBuild() async throws {
+        let directory = try TemporaryDirectory()
+        try TextFile.write("#!/bin/sh\necho 'no library' >&2\nexit 25\n", to: directory("dpkg-shlibdeps"))
+        chmod(directory("dpkg-shlibdeps"), 0o755)
+        let programs = try BuiltProgram.twoefay.path.split(separator: "/").dropLast().map { "/\($0)" }.joined()
+        let ended = try await Child(
+            "\(Self.root)/deploy/package", ["--programs", programs, "--out", directory("out")],
+            environment: ["PATH": "\(directory.path):/usr/bin:/bin", "TMPDIR": directory.path]
+        ).ended()
+        #expect(ended.status == 1 && ended.errors.hasSuffix("no library\n"), "\(ended)")
+        #expect(access(directory("out"), F_OK) != 0)
+    }
+
     @Test(arguments: ["postinst", "prerm", "postrm", "test", "../package"])
     func scriptsAreShell(_ name: String) async throws {
         let ended = try await Child.run("sh", ["-n", "\(Self.root)/deploy/debian/\(name)"])
