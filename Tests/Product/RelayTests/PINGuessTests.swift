@@ -119,6 +119,8 @@ import Testing
         ]
         #expect(refusals.count == 2 && refusals.allSatisfy(expected.contains), "\(refusals)")
         #expect(try shop.audited("pin.changed") == 1 && shop.audited("pin.locked") == 0)
+        // Both relays have the same clock, so it does not tell which one has made the change.
+        #expect(Self.counted("changed", [shop.rig, other]) == 1)
         #expect(try await shop.approve(asked, pin: new) == .success(.success))
     }
 
@@ -138,6 +140,12 @@ import Testing
         }
         #expect(outcomes.allSatisfy { $0 == .failure(.pin(.wrong(triesLeft: 2))) })
         #expect(try await shop.credential(other).pin.failures == 1)
+        #expect(Self.counted("wrong", [shop.rig, other]) == 1)
+    }
+
+    /// The sum of a counter of several relays.
+    private static func counted(_ outcome: String, _ rigs: [RelayRig]) -> Double {
+        rigs.reduce(0) { $0 + ($1.registry.number("twoefay_pins_total{outcome=\"\(outcome)\"}") ?? 0) }
     }
 
     /// A phone whose answer was lost sends the same bytes again.

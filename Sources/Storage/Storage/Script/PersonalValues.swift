@@ -296,7 +296,7 @@ extension Script {
         for read in reads { resolvedReads.append(try read.resolved(by: personal, &forms)) }
         return Script(
             name, operation: operation, mayHaveRun: mayHaveRun, rows: rows, writes: resolvedWrites,
-            reads: resolvedReads)
+            reads: resolvedReads, reporting: reported)
     }
 }
 

@@ -37,12 +37,16 @@ public struct Script: Sendable {
     public let rows: [SignedRows]
     public let writes: [BoundStatement]
     public let reads: [BoundStatement]
+    /// The index of a write whose number of matched rows follows the results of the reads; nil if
+    /// nobody needs it. If the script was committed before, and does not run again, the number is 1
+    /// after a lost answer, because that commit was most probably its own, and else 0.
+    let reported: Int?
 
     var isReadOnly: Bool { writes.isEmpty && rows.allSatisfy { $0.use == .relied } }
 
     public init(
         _ name: StaticString, operation: [UInt8]? = nil, mayHaveRun: Bool = false, rows: [SignedRows] = [],
-        writes: [BoundStatement] = [], reads: [BoundStatement] = []
+        writes: [BoundStatement] = [], reads: [BoundStatement] = [], reporting reported: Int? = nil
     ) {
         self.rows = rows
         self.name = name
@@ -50,5 +54,6 @@ public struct Script: Sendable {
         self.mayHaveRun = mayHaveRun
         self.writes = writes
         self.reads = reads
+        self.reported = reported
     }
 }

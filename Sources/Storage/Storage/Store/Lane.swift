@@ -48,6 +48,8 @@ final class Lane: Sendable {
         let submission: Submission
         /// Whether the script may have been committed already.
         var isRetry: Bool
+        /// Whether the answer to a COMMIT with this entry was lost.
+        var wasLost = false
         /// Whether the entry runs in a transaction without other scripts, because it failed
         /// together with others.
         var alone = false
@@ -345,6 +347,7 @@ final class Lane: Sendable {
                 batch[index].failures += 1
                 if batch[index].failures > 1 { batch[index].alone = true }
                 batch[index].isRetry = true
+                batch[index].wasLost = true
             }
         }
         requeue(batch, atFront: true)

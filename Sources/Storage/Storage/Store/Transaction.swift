@@ -88,9 +88,12 @@ struct Transaction {
         var at = rows.startIndex
         return entries.enumerated().map { index, entry in
             if let name = forged[index] { return .failure(.forged(name)) }
-            if !done.contains(index) { at += entry.submission.script.writes.count }
-            defer { at += entry.submission.script.reads.count }
-            return .success(Array(rows[at..<(at + entry.submission.script.reads.count)]))
+            let script = entry.submission.script
+            let isDone = done.contains(index)
+            let reported = script.reported.map { isDone ? Rows(changes: entry.wasLost ? 1 : 0) : rows[at + $0] }
+            if !isDone { at += script.writes.count }
+            defer { at += script.reads.count }
+            return .success(rows[at..<(at + script.reads.count)] + [reported].compactMap(\.self))
         }
     }
 

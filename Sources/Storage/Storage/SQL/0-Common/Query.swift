@@ -25,11 +25,11 @@ struct Change {
 
     init(
         _ name: StaticString, _ operation: Operation, rows: [SignedRows] = [], _ writes: [BoundStatement],
-        reads: [BoundStatement] = []
+        reads: [BoundStatement] = [], reporting reported: Int? = nil
     ) {
         script = Script(
             name, operation: operation.id.bytes, mayHaveRun: operation.mayHaveRun, rows: rows, writes: writes,
-            reads: [Audit.happened(operation: .id(operation))] + reads)
+            reads: [Audit.happened(operation: .id(operation))] + reads, reporting: reported)
     }
 }
 
@@ -76,6 +76,13 @@ extension Audit {
 extension [Rows] {
     /// Whether `Audit.happened`, the first read, found the change.
     var happened: Bool { first?.isEmpty == false }
+
+    /// Whether this caller has made the change, and neither an earlier request with the same operation
+    /// nor one at the same time. The script must report a write that only the first one makes.
+    func isOwn(at moment: Timestamp) throws(StoreFailure) -> Bool {
+        guard let last, last.changes > 0 else { return false }
+        return try happenedAt == moment
+    }
 
     /// The time of the change; nil if it did not happen.
     var happenedAt: Timestamp? {

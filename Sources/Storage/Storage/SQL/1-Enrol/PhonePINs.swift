@@ -33,11 +33,11 @@ extension Store: PINStore {
             pinOfPhone(device: device, key: .blob(wrong.phone.key)), lockedNow(operation: .id(operation), now: now),
         ]
         return try await run(
-            Query(change: Change("wrong pin", operation, rows: rows, writes, reads: reads)) {
+            Query(change: Change("wrong pin", operation, rows: rows, writes, reads: reads, reporting: 1)) {
                 rows throws(StoreFailure) in
                 guard let row = rows[1].first else { return nil }
                 return CountedPIN(
-                    pin: try PINRows.read(row), isNew: try rows.happenedAt == wrong.at, isLocking: !rows[2].isEmpty)
+                    pin: try PINRows.read(row), isNew: try rows.isOwn(at: wrong.at), isLocking: !rows[2].isEmpty)
             })
     }
 
@@ -65,8 +65,9 @@ extension Store: PINStore {
         return try await run(
             Query(
                 change: Change(
-                    "set pin", operation, rows: rows + AccountEventRows.rows(.pinChanged, as: operation), writes)
-            ) { rows throws(StoreFailure) in try rows.happenedAt.map { $0 == change.at } })
+                    "set pin", operation, rows: rows + AccountEventRows.rows(.pinChanged, as: operation), writes,
+                    reporting: 1)
+            ) { rows throws(StoreFailure) in rows.happened ? try rows.isOwn(at: change.at) : nil })
     }
 
     public func hasChangedPIN(of phone: PhoneCredential, by operation: Operation) async throws(StoreFailure) -> Bool {

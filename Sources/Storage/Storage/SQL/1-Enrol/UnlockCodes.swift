@@ -122,12 +122,12 @@ extension Store: UnlockCodeStore {
             ],
             reads: [
                 PINRows.ofPhone(phone), voidNow(operation: own, now: now),
-            ])
+            ], reporting: 1)
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
                 guard let row = rows[1].first else { return nil }
                 return CountedPIN(
-                    pin: try PINRows.read(row), isNew: try rows.happenedAt == wrong.at, isLocking: !rows[2].isEmpty)
+                    pin: try PINRows.read(row), isNew: try rows.isOwn(at: wrong.at), isLocking: !rows[2].isEmpty)
             })
     }
 }
