@@ -14,10 +14,10 @@ extension Tool {
                 .init("withdraw", .nothing, "State that the present authority is the only one."), authorityKey,
             ],
             notes: """
-                It creates the next authority (ca-next.pem, ca-next.key), and signs a statement with the key of the present
-                one. This needs no relay, so both keys can stay offline. Name the statement in tls.pins, and reload. Then
-                'twoefay status' counts the phones that have not taken it. docs/operators/replacing-authorities.md has all
-                steps.
+                It creates the next authority (ca-next.pem, and ca-next.key beside the present key), and signs a statement
+                with the key of the present one. This needs no relay, so both keys can stay offline. Name the statement in
+                tls.pins, and reload. Then 'twoefay status' counts the phones that have not taken it. Repeat it if the
+                statement expires, also after 'server switch'. docs/operators/replacing-authorities.md has all steps.
                   twoefay server pins --days 120
                 """)
     ) { invocation throws(Failure) in
@@ -45,7 +45,8 @@ extension Tool {
             options: [authorityKey],
             notes: """
                 Phones and websites that know only the former authority are still served: the relay sends the certificate of
-                the new one as the former one has signed it. Give websites the new ca.pem before 'server finish'.
+                the new one as the former one has signed it. Give websites the new ca.pem before 'server finish'. The key of
+                the former one becomes ca-former.key, beside the key of the authority.
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
@@ -93,7 +94,7 @@ extension Tool {
         return Report(
             """
             The server's chain ends with the new authority, and \(replacement.pinsPath) states that it is the only one.
-            \(use(settings, replacement)) Then destroy ca-former.key.
+            The key of the former authority is deleted. \(use(settings, replacement))
             """,
             json: json)
     }

@@ -15,6 +15,7 @@ extension LoadedFilesReader {
             problems.append("\(path): \(error.description)")
             return nil
         }
+        guard statement.expiresAt > now else { return nil }
         if knowsOrigin, statement.audience != settings.origin.settingsText {
             problems.append("\(path): is for \(statement.audience), which is not the origin; make it anew")
         }
@@ -23,7 +24,16 @@ extension LoadedFilesReader {
             problems.append(
                 "\(path): does not name the key of \(settings.path(of: settings.tls.authority)); make it anew")
         }
-        return statement.expiresAt > now ? statement : nil
+        return statement
+    }
+}
+
+extension PinStatement {
+    /// Returns the pin of the former authority while phones move from it to the present one; nil
+    /// before and afterwards. The server still sends the former one's certificate meanwhile.
+    func formerPin(before present: [UInt8], chain: [Certificate]) -> [UInt8]? {
+        guard signer != present, pins.contains(present) else { return nil }
+        return chain.contains { $0.spkiThumbprint == signer } ? signer : nil
     }
 }
 

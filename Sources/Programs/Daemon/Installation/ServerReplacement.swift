@@ -12,8 +12,12 @@ import World
 /// accept the relay, and so do websites with either root. `finish` sends the new authority alone, and
 /// states that it is the only one.
 ///
-/// Failure: a phone that was absent between `announce` and `finish` must be bound again.
-/// Tested in `ReplaceServerTests.swift`.
+/// Invariant: from `announce` to `finish` the statement names the same two authorities, and the
+/// former one signs it. Phones that pin only the former one could believe no other signer.
+///
+/// Failure: a phone that was absent between `announce` and `finish` must be bound again. A `change`
+/// that was interrupted is repeated; the other steps refuse until then.
+/// Tested in `ReplaceServerTests.swift` and `ServerReplacementTests.swift`.
 public struct ServerReplacement: Sendable {
     let settings: Settings
     /// The file of the key of the authority in `tls.ca`.
@@ -33,39 +37,64 @@ public struct ServerReplacement: Sendable {
     }
 
     private var nextPath: String { Files.resolve("ca-next.pem", in: settings.directory) }
-    private var nextKeyPath: String { Files.resolve("ca-next.key", in: settings.directory) }
     private var formerPath: String { Files.resolve("ca-former.pem", in: settings.directory) }
-    private var formerKeyPath: String { Files.resolve("ca-former.key", in: settings.directory) }
+    // Phones trust these keys as well as that of `keyPath`, which may be offline.
+    private var nextKeyPath: String { Files.resolve("ca-next.key", in: Files.directory(of: keyPath)) }
+    private var formerKeyPath: String { Files.resolve("ca-former.key", in: Files.directory(of: keyPath)) }
 
     // MARK: Steps
 
-    /// Makes the next authority if there is none, and the statement that names it.
+    /// Makes the next authority if there is none, and the statement that names it. After `change`, it
+    /// makes a new statement for the same two authorities.
     public func announce(days: Int64, at now: Timestamp) throws(Failure) -> PinStatement {
+        try requireNoInterruption()
         let present = try ServerAuthority.load(settings, keyPath: keyPath)
+        let end = now + .seconds(days * 86_400)
+        if let statement = try underWay(), statement.signer != present.keyThumbprint {
+            return try state(statement.pins, by: try former(of: statement, present), until: end, at: now)
+        }
         let next: CertificateAuthority
         if Files.exists(nextPath) {
             next = try ServerAuthority.load(certificate: nextPath, key: nextKeyPath)
         } else {
             next = try makeNext(after: present, at: now)
         }
-        return try state(
-            [present.keyThumbprint, next.keyThumbprint], by: present, until: now + .seconds(days * 86_400), at: now)
+        return try state([present.keyThumbprint, next.keyThumbprint], by: present, until: end, at: now)
     }
 
-    /// States that the present authority is the only one: phones forget the next one. It can be
-    /// announced again.
+    /// States that the present authority is the only one: phones forget the next one, which is
+    /// deleted. A later announcement makes another, because this one's key may have been seen.
     public func withdraw(days: Int64, at now: Timestamp) throws(Failure) -> PinStatement {
+        try requireNoInterruption()
         let present = try ServerAuthority.load(settings, keyPath: keyPath)
-        return try state([present.keyThumbprint], by: present, until: now + .seconds(days * 86_400), at: now)
+        let announced = try underWay()
+        if let announced, announced.signer != present.keyThumbprint {
+            throw Failure(
+                .conflict, "the next authority is in use, and cannot be withdrawn",
+                next: "Nothing was changed. Finish the replacement: twoefay server finish")
+        }
+        // A phone that takes neither statement must not take the announcement after this one has ended.
+        let end = max(now + .seconds(days * 86_400), announced?.expiresAt ?? now)
+        let statement = try state([present.keyThumbprint], by: present, until: end, at: now)
+        for path in [nextKeyPath, nextPath] {
+            Files.remove(path)
+            guard Files.exists(path) else { continue }
+            throw Failure(
+                .failed, "\(path) cannot be deleted", next: "The announcement is withdrawn. Delete both ca-next files.")
+        }
+        return statement
     }
 
     /// Issues the server's certificate by the next authority, which becomes the present one.
     public func change(at now: Timestamp) throws(Failure) -> Certificate {
-        let present = try ServerAuthority.load(settings, keyPath: keyPath)
         guard Files.exists(nextPath) else {
             throw Failure(.conflict, "there is no next authority", next: "Announce it first: twoefay server pins")
         }
         let next = try ServerAuthority.load(certificate: nextPath, key: nextKeyPath)
+        let present =
+            try isInterrupted()
+            ? try ServerAuthority.load(certificate: formerPath, key: formerKeyPath)
+            : try ServerAuthority.load(settings, keyPath: keyPath)
         guard let statement = try StatementFile.read(pinsPath), statement.signer == present.keyThumbprint,
             statement.pins.contains(next.keyThumbprint), statement.expiresAt > now
         else {
@@ -81,8 +110,9 @@ public struct ServerReplacement: Sendable {
             try Files.replace(formerKeyPath, try present.keyPEM().reveal(), mode: 0o600)
             let issued = try server.renew(
                 by: next, names: names, chain: [cross, present.certificate], keepsKey: false, at: now)
-            try Files.rewrite(settings.path(of: settings.tls.authority), try next.certificatePEM())
+            // The key comes first: `isInterrupted` sees by it that the former one must be loaded.
             try Files.rewrite(keyPath, try next.keyPEM().reveal())
+            try Files.rewrite(settings.path(of: settings.tls.authority), try next.certificatePEM())
             Files.remove(nextPath)
             Files.remove(nextKeyPath)
             return issued
@@ -93,8 +123,10 @@ public struct ServerReplacement: Sendable {
         }
     }
 
-    /// Sends the new authority alone, and states that phones shall trust no other one.
+    /// Sends the new authority alone, states that phones shall trust no other one, and deletes the key
+    /// of the former one.
     public func finish(at now: Timestamp) throws(Failure) -> PinStatement {
+        try requireNoInterruption()
         let present = try ServerAuthority.load(settings, keyPath: keyPath)
         guard let statement = try underWay() else {
             throw Failure(.conflict, "no authority is being replaced", next: "Nothing was changed.")
@@ -105,8 +137,14 @@ public struct ServerReplacement: Sendable {
                 next: "Nothing was changed. Use it first: twoefay server switch")
         }
         try ServerCertificate(settings).rechain([present.certificate], by: present, at: now)
-        return try state(
+        let last = try state(
             [present.keyThumbprint], by: present, until: now + .seconds(Self.finalDays * 86_400), at: now)
+        Files.remove(formerKeyPath)
+        guard !Files.exists(formerKeyPath) else {
+            throw Failure(
+                .failed, "\(formerKeyPath) cannot be deleted", next: "The replacement is finished. Delete that file.")
+        }
+        return last
     }
 
     /// The statement that names two authorities; nil if none is being replaced.
@@ -115,6 +153,40 @@ public struct ServerReplacement: Sendable {
     }
 
     // MARK: Files
+
+    /// Whether `change` was interrupted: the key is that of the next authority, whose files are still
+    /// there.
+    private func isInterrupted() throws(Failure) -> Bool {
+        guard Files.exists(nextPath), Files.exists(nextKeyPath) else { return false }
+        do {
+            let keys = try [keyPath, nextKeyPath].map { try P256PrivateKey(pem: Secret(try Files.readPrivate($0))) }
+            return keys[0].publicKey == keys[1].publicKey
+        } catch {
+            throw Failure(
+                .failed, "the key of the server's authority cannot be read: \(error)",
+                next: "Bring it back, and name it with --authority-key.")
+        }
+    }
+
+    private func requireNoInterruption() throws(Failure) {
+        guard try isInterrupted() else { return }
+        throw Failure(
+            .conflict, "'twoefay server switch' was interrupted",
+            next: "Nothing was changed. Repeat it: twoefay server switch")
+    }
+
+    /// The former authority, which alone can sign for phones that have not taken the statement.
+    private func former(
+        of statement: PinStatement, _ present: CertificateAuthority
+    ) throws(Failure) -> CertificateAuthority {
+        let former = try ServerAuthority.load(certificate: formerPath, key: formerKeyPath)
+        guard former.keyThumbprint == statement.signer, statement.pins.contains(present.keyThumbprint) else {
+            throw Failure(
+                .conflict, "\(pinsPath) is by another authority than \(formerPath), or does not name the present one",
+                next: "Nothing was changed. Restore the files of the authority that is being replaced.")
+        }
+        return former
+    }
 
     private func makeNext(
         after present: CertificateAuthority, at now: Timestamp
@@ -142,8 +214,10 @@ public struct ServerReplacement: Sendable {
             let text = try PinStatement.sign(
                 pins, sequence: max(before + 1, now.seconds), audience: settings.origin.settingsText, expiresAt: end,
                 by: key, at: now)
+            // Relays do not start with a file that is no statement.
+            let statement = try PinStatement(text)
             try Files.replace(pinsPath, Array((text + "\n").utf8), mode: 0o644)
-            return try PinStatement(text)
+            return statement
         } catch {
             throw Failure(.failed, "the statement cannot be written: \(error)", next: "Nothing was announced.")
         }
