@@ -8,7 +8,7 @@ import World
 ///
 /// `begin` puts a new authority in front, and renames the former key. `finish` takes the former
 /// authority out. `revert` lets the former one sign again. The relay reads the files at a reload.
-/// Tested in `ReplaceAuthorityTests.swift`.
+/// Tested in `AuthorityReplacementTests.swift`.
 public struct AuthorityReplacement: Sendable {
     public enum Kind: String, Sendable, CaseIterable {
         case websites, phones
@@ -29,7 +29,7 @@ public struct AuthorityReplacement: Sendable {
         let tls = settings.tls
         certificatesPath = settings.path(of: kind == .websites ? tls.websites : tls.phones)
         keyPath = settings.path(of: kind == .websites ? tls.websitesKey : tls.phonesKey)
-        guard kind == .phones, settings.est.url != nil || settings.token.module != nil else { return }
+        guard kind == .phones, settings.hasOutsideAuthority || settings.token.module != nil else { return }
         throw Failure(
             .usage, "the authority of phones is on a token, or outside of the installation",
             next: "Put the certificate of the new one in front of the former one in \(certificatesPath).")
@@ -98,11 +98,17 @@ public struct AuthorityReplacement: Sendable {
         }
     }
 
-    /// The time at which the last certificate of a phone by the former authority expires. Phones
-    /// renew in the last month.
+    /// The time at which the last certificate of a phone by the former authority expires, if the
+    /// relays were reloaded on the day of the last change of the file. Phones renew in the last month.
+    ///
+    /// The age of the authority that signs now says nothing: after `revert` it is the older one.
     public func lastPhoneExpiry() throws(Failure) -> Timestamp {
-        let (first, _) = try pair()
-        return first.notBefore + .seconds(86_400 * (Relay.certificateDays + 1))
+        _ = try pair()
+        do throws(Files.Problem) {
+            return try Files.modified(certificatesPath) + .seconds(86_400 * (Relay.certificateDays + 1))
+        } catch {
+            throw Failure(.failed, error.text, next: "Check 'tls.\(kind.rawValue)' in the settings.")
+        }
     }
 
     private func pair() throws(Failure) -> (Certificate, Certificate) {
