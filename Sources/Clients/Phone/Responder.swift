@@ -112,6 +112,7 @@ public final class Responder: Sendable {
     public func pending(waiting seconds: Int = 0, knowing known: [String] = []) async throws(CallFailure) -> Pending {
         var call = RelayConnection.PhoneRequest("/pending")
         call.body.set("pins", .array(enrolment.pins.map { .string(Base64URL.encode($0)) }))
+        call.body.set("pins_seq", .integer(enrolment.pinSequence))
         if seconds > 0 {
             if !known.isEmpty { call.body.set("known", .array(known.prefix(Self.mostKnown).map { .string($0) })) }
             call.fields = [.init("prefer", "wait=\(min(seconds, Self.longestWait))")]

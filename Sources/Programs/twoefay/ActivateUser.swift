@@ -18,7 +18,7 @@ extension Tool {
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
-        let pin = try settings.loadPin()
+        let pin = try settings.loadActivationPin(at: SystemTime().now())
         let store = try OperatorStore(settings)
         defer { store.close() }
         let user = try store.user(invocation)

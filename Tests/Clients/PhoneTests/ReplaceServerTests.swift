@@ -1,4 +1,5 @@
 import Bytes
+import Crypto
 import Glibc
 import JSON
 import TestSupport
@@ -62,6 +63,7 @@ import Testing
         #expect(stated["pins"] == .array(both.map { .string(Base64URL.encode($0)) }))
         // The phone says with its next request that it has the pin.
         #expect(try await Self.login(shop, owner) == "success")
+        try await relay.logged("event=pins.taken")
         #expect(try await Self.missing(relay) == 0)
 
         #expect(try await relay.operate("server", "finish").status == 4)
@@ -72,6 +74,9 @@ import Testing
         #expect(try await absent.phone("deny").status == 3)
         let fresh = try await relay.caller().curl("GET", "/health")
         #expect(fresh.status == 200)
+        // A relay that was not reloaded yet could not prove another authority to a new phone.
+        #expect(try await Self.pin(of: shop, "bob") == first[0])
+        #expect(try await Self.pin(relay, activating: "bob") == first[0])
 
         _ = try await Self.json(relay, "server", "finish")
         try await reloads.next()
@@ -79,10 +84,41 @@ import Testing
         #expect(try await Self.login(shop, owner) == "success")
         #expect(try owner.kept().pins == [both[1]])
         #expect(try await Self.missing(relay) == nil)
+        #expect(try await Self.pin(of: shop, "carol") == both[1])
+        #expect(try await Self.pin(relay, activating: "carol") == both[1])
         // A phone that was off during the whole replacement must be bound again.
         try absent.save(try absent.kept().withoutNext(first))
         let refused = try await absent.phone("deny")
         #expect(refused.status != 3 && refused.status != 0, "\(refused.errors)")
+    }
+
+    /// The pin that the activation of a new user names.
+    private static func pin(of shop: CurlCaller, _ user: String) async throws -> [UInt8] {
+        let registered = try await shop.curl("POST", "/register", json: #"{"username":"\#(user)"}"#)
+        return try ActivationURI(try #require(registered["activation"]?.object?["uri"]?.string, "\(registered)")).pin
+    }
+
+    private static func pin(_ relay: RunningRelay, activating user: String) async throws -> [UInt8] {
+        let made = try await json(relay, "user", "activate", user, "--website", "shop")
+        return try ActivationURI(try #require(made["uri"]?.string, "\(made)")).pin
+    }
+
+    /// A relay that was taken over may have kept the announcement.
+    @Test func phoneThatMissedAWithdrawnAnnouncementDoesNotTakeItLater() async throws {
+        let relay = try await RunningRelay.start()
+        let (_, owner) = try await relay.enrolled()
+        let reloads = Reloads(relay)
+        _ = try await Self.json(relay, "server", "pins")
+        let announcement = try TextFile.read(relay.file("pins.jwt")).filter { !$0.isWhitespace }
+        _ = try await Self.json(relay, "server", "pins", "--withdraw")
+        try relay.change { try $0.set("tls.pins", to: "pins.jwt") }
+        try await reloads.next()
+        let before = try owner.kept()
+        _ = try before.repinned(by: announcement, at: before.madeAt)
+        #expect(try await owner.phone("deny").status == 3)
+        let after = try owner.kept()
+        #expect(after.pins == before.pins)
+        #expect(throws: PinStatement.Malformed.self) { try after.repinned(by: announcement, at: before.madeAt) }
     }
 
     @Test func finishWaitsForPhonesWithoutTheNewPin() async throws {

@@ -110,6 +110,7 @@ import Testing
             try relay.change { try $0.set("tls.pins", to: "pins.jwt") }
         }
         try await step { try await relay.tool("server", "switch") }
+        try await relay.logged("event=pins.taken", number: websites * phones)
         try TextFile.write(try TextFile.bytes(relay.file("ca.pem")), to: relay.directory("root.pem"))
         try await step { try await relay.tool("server", "finish") }
         for site in sites {

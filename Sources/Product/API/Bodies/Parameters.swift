@@ -141,6 +141,8 @@ enum Parameters {
         "pins", limit: PinStatement.mostPins,
         "The pins of the relay's authority that the phone holds, in base64url",
         of: .opaque("pin", limit: 64, "A pin"))
+    static let pinsSequence = Field.integer(
+        "pins_seq", 0...(1 << 53), "The number of the last statement about pins that the phone took; default: 0")
     static let knownBrowser = Field.flag(
         "known", "true: this user has logged in before with this browser")
     static let request = Field.line(

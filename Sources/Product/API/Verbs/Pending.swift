@@ -15,7 +15,7 @@ enum PendingList {
             "POST", "/pending",
             "Returns the pending challenges; with `Prefer: wait=N` it waits until they differ from `known`",
             Form(
-                .phone(pending), [P.known.optional, P.pins.optional],
+                .phone(pending), [P.known.optional, P.pins.optional, P.pinsSequence.optional],
                 answers: [
                     (200, "pending: [{challenge, nonce, context, expires_at, asks_place?, demands?}], pins?, time")
                 ]))
@@ -25,7 +25,9 @@ enum PendingList {
         let texts = call[P.known] ?? []
         let pins = (call[P.pins] ?? []).compactMap { Base64URL.decode($0) }
         // The statement comes with whatever answer is next. A held request does not end for it.
-        let stated = pins.isEmpty ? nil : await call.relay.statedPins(for: phone, holding: pins)
+        let stated =
+            pins.isEmpty
+            ? nil : call.relay.statedPins(for: phone, holding: pins, last: Int64(call[P.pinsSequence] ?? 0))
         guard let patience = call.waitLimit, patience > 0 else {
             return .answer(answer(try await call.relay.pending(for: phone), stated, call))
         }

@@ -173,7 +173,7 @@ extension Relay {
         _ code: ActivationCode, token: UserToken, website: Website, expiresAt: Timestamp
     ) -> Activation {
         Activation(
-            code, token: token, website: website.name, origin: settings.origin, pin: authorityPin,
+            code, token: token, website: website.name, origin: settings.origin, pin: activationPin,
             expiresAt: expiresAt)
     }
 }

@@ -6,18 +6,21 @@ import World
 
 /// The store port for the pins that phones have.
 public protocol StatedPinStore: Sendable {
-    /// Records that the phone holds the newest pin of the statement with this number.
+    /// Records that the phone has taken the statement with this number.
     func record(pinSequence: Int64, of device: DeviceID) async throws(StoreFailure)
 }
 
 /// The pin of the server's authority, and the statement about the pins that follow.
 ///
-/// Purpose: activations name the pin. Phones that hold it, and not yet the next one, get the
-/// statement with `/pending`. The relay only passes it on: the authority's key has signed it.
+/// Purpose: activations name the pin. Phones that have not taken the statement get it with
+/// `/pending`. The relay only passes it on: the authority's key has signed it.
 final class AuthorityPins: Sendable {
     private struct State {
         var pin: [UInt8]
         var statement: PinStatement?
+        var formerPin: [UInt8]?
+        /// The phones whose number is being written.
+        var noting: Set<DeviceID> = []
     }
 
     private let state: Mutex<State>
@@ -25,11 +28,31 @@ final class AuthorityPins: Sendable {
     init(pin: [UInt8]) { state = Mutex(State(pin: pin)) }
 
     var pin: [UInt8] { state.withLock { $0.pin } }
-    var statement: PinStatement? { state.withLock { $0.statement } }
 
-    func replace(pin: [UInt8], statement: PinStatement?) {
-        state.withLock { $0 = State(pin: pin, statement: statement) }
+    /// The statement that phones take now; nil if there is none, or if it has expired.
+    func statement(at now: Timestamp) -> PinStatement? {
+        state.withLock { $0.statement }.flatMap { $0.expiresAt > now ? $0 : nil }
     }
+
+    /// The pin for activations. While phones move from a former authority, it is that one's: relays
+    /// that were not reloaded yet have no certificate of the present one. The phone then takes the
+    /// statement, as those that were bound before.
+    func activationPin(at now: Timestamp) -> [UInt8] {
+        state.withLock { state in
+            guard let statement = state.statement, statement.expiresAt > now else { return state.pin }
+            return state.formerPin ?? state.pin
+        }
+    }
+
+    func replace(pin: [UInt8], statement: PinStatement?, formerPin: [UInt8]?) {
+        state.withLock {
+            ($0.pin, $0.statement, $0.formerPin) = (pin, statement, formerPin)
+        }
+    }
+
+    /// Returns whether the caller is the only one that writes the number of this phone.
+    func beginNoting(_ phone: DeviceID) -> Bool { state.withLock { $0.noting.insert(phone).inserted } }
+    func endNoting(_ phone: DeviceID) { state.withLock { _ = $0.noting.remove(phone) } }
 }
 
 extension PinStatement {
@@ -39,27 +62,48 @@ extension PinStatement {
 }
 
 extension Relay {
-    /// Replaces the pin of later activations, and the statement for phones.
-    public func replace(pin: [UInt8], statement: PinStatement?) {
-        authorityPins.replace(pin: pin, statement: statement)
+    /// Replaces the pin of the server's authority, and the statement for phones.
+    ///
+    /// - Parameter formerPin: the pin of the former authority, while the statement names both and the
+    ///   server still sends the former one's certificate.
+    public func replace(pin: [UInt8], statement: PinStatement?, formerPin: [UInt8]?) {
+        authorityPins.replace(pin: pin, statement: statement, formerPin: formerPin)
     }
 
-    /// The pin of the server's authority, for activations.
+    /// The pin of the server's authority.
     public var authorityPin: [UInt8] { authorityPins.pin }
+    /// The pin that activations name.
+    var activationPin: [UInt8] { authorityPins.activationPin(at: time.now()) }
 
     /// Returns the statement that a phone with these pins shall take; nil if there is none. A phone
-    /// that has the newest pin is noted, so that the operator sees how many phones lack it.
+    /// that has taken it is noted, so that the operator sees how many phones have not.
     ///
-    /// A phone that pins another authority than the signer could not believe the statement.
-    public func statedPins(for phone: PhoneCredential, holding pins: [[UInt8]]) async -> PinStatement? {
-        guard let statement = authorityPins.statement, statement.expiresAt > time.now() else { return nil }
+    /// A phone that has the right pins already takes it, too. Otherwise an older statement, which was
+    /// withdrawn, would still be new to the phone. A phone that pins another authority than the signer
+    /// could not believe the statement.
+    ///
+    /// - Parameter last: the number of the statement that the phone took last; 0 for none.
+    public func statedPins(for phone: PhoneCredential, holding pins: [[UInt8]], last: Int64) -> PinStatement? {
+        guard let statement = authorityPins.statement(at: time.now()) else { return nil }
+        guard last >= statement.sequence else { return pins.contains(statement.signer) ? statement : nil }
         if pins.contains(statement.newest), phone.pinSequence < statement.sequence {
-            // The list of logins does not depend on this write, which is repeated at the next request.
-            try? await store.record(pinSequence: statement.sequence, of: phone.id)
-            log.info(
-                "pins.taken", [.device: phone.id.text, .website: phone.website.name, .count: Int(statement.sequence)])
+            note(statement.sequence, of: phone)
         }
-        guard pins.contains(statement.signer), Set(pins) != Set(statement.pins) else { return nil }
-        return statement
+        return nil
+    }
+
+    /// Records the number of the statement that the phone has taken. No answer waits for it; after a
+    /// failure, the phone's next request repeats it.
+    private func note(_ sequence: Int64, of phone: PhoneCredential) {
+        guard authorityPins.beginNoting(phone.id) else { return }
+        spawn { [self] in
+            defer { authorityPins.endNoting(phone.id) }
+            do throws(StoreFailure) {
+                try await store.record(pinSequence: sequence, of: phone.id)
+                log.info("pins.taken", [.device: phone.id.text, .website: phone.website.name, .count: Int(sequence)])
+            } catch {
+                log.warning("pins.failed", [.device: phone.id.text, .reason: error.reason])
+            }
+        }
     }
 }

@@ -1,9 +1,18 @@
 import Crypto
+import World
 
 extension Settings {
-    /// Returns the pin of the phones: the SHA-256 of the public key of the authority that signed
-    /// the relay's certificate.
-    public func loadPin() throws(Failure) -> [UInt8] {
+    /// Returns the pin that activations name, as the relay would: during a replacement it is that of
+    /// the former authority, which every relay can prove, also one that was not reloaded yet.
+    public func loadActivationPin(at now: Timestamp) throws(Failure) -> [UInt8] {
+        let present = try loadPin()
+        guard let file = tls.pins, let statement = try StatementFile.read(path(of: file)), statement.expiresAt > now
+        else { return present }
+        return statement.formerPin(before: present, chain: try ServerCertificate(self).chain) ?? present
+    }
+
+    /// Returns the pin of the authority in `tls.ca`: the SHA-256 of its public key.
+    private func loadPin() throws(Failure) -> [UInt8] {
         let path = path(of: tls.authority)
         let next = "Check 'tls.ca' in the settings: it names the authority of the relay's certificate."
         let pem: [UInt8]

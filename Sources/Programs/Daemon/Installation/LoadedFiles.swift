@@ -33,6 +33,8 @@ public struct LoadedFiles: Sendable {
     public let authority: Certificate
     /// The statement for phones about the pins of authorities; nil if there is none in force.
     public let pins: PinStatement?
+    /// The pin of the former authority, while phones move from it to the present one.
+    public let formerPin: [UInt8]?
     public let issuer: PhoneIssuer
     public let keys: DataKeys
     /// The credential for Apple's push service; nil if no topic is set.
@@ -156,8 +158,11 @@ struct LoadedFilesReader {
             let tls = serverContext(chain, key, websites: websites, phones: phonesPEM, revoked: revoked)
         else { return nil }
         return LoadedFiles(
-            tls: tls, statements: statements, authority: authority, pins: pins, issuer: keys.issuer,
-            keys: keys.data, push: push, webPush: webPush, webhooks: webhookFiles, mail: mail, wording: wording,
+            tls: tls, statements: statements, authority: authority, pins: pins,
+            formerPin: pins?.formerPin(
+                before: authority.spkiThumbprint, chain: (try? Certificate.all(pem: chain)) ?? []),
+            issuer: keys.issuer, keys: keys.data, push: push, webPush: webPush, webhooks: webhookFiles, mail: mail,
+            wording: wording,
             texts: texts,
             geolocation: placeFinder, attestations: attestations, certificates: CertificateExpiry.all(settings))
     }

@@ -128,7 +128,8 @@ final class Components: Sendable {
                 distance: { [geolocation] ip, place in geolocation.distance(of: ip, to: place) },
                 later: { work in if let loop = EventLoop.current { loop.post(work) } else { work() } },
                 spawn: { [backgroundWork] work in backgroundWork.spawn(work) })
-            relay.replace(pin: files.authority.spkiThumbprint, statement: files.pins)
+            relay.replace(
+                pin: files.authority.spkiThumbprint, statement: files.pins, formerPin: files.formerPin)
             directories = try DirectoryWork(
                 settings, store: store, relay: relay.id, operationsKey: operationsKey, sealer: try files.keys.sealer(),
                 randomness: randomness, time: time, log: log, registry)

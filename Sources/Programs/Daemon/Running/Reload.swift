@@ -63,7 +63,8 @@ extension Daemon {
             // together. A connection that is open keeps the old one; its phone then opens another.
             relay.replace(materials.statements)
             if case .authority(let issuer) = materials.issuer { relay.replace(issuer) }
-            relay.replace(pin: materials.authority.spkiThumbprint, statement: materials.pins)
+            relay.replace(
+                pin: materials.authority.spkiThumbprint, statement: materials.pins, formerPin: materials.formerPin)
             for server in servers { await server.loop.perform { server.value.replace(tls: materials.tls) } }
             relay.replace(now.policy)
             log.use(minimum: now.log.level)

@@ -136,7 +136,9 @@ final class PolledPhone {
                 ["error": .string(fault.description)])
         }
         guard let enrolment = pending.repinned else { return }
+        let isChange = Set(enrolment.pins) != Set(responder.enrolment.pins)
         try goOn(with: enrolment)
+        guard isChange else { return }
         let text =
             enrolment.nextPin == nil
             ? "The phone trusts one authority of the relay." : "The phone also trusts the relay's next authority."
