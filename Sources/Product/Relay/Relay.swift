@@ -199,9 +199,13 @@ public final class Relay: Sendable {
     var texts: (any MessageCourier)? { couriers.withLock { $0.texts } }
     var smsLimits: SMSLimits { couriers.withLock { $0.smsLimits } }
 
+    /// Replaces the issuer of later certificates of phones. The revocation list is made anew, as
+    /// the last one may be by another authority.
+    public func replace(_ issuer: any PhoneCertificates) {
+        phoneIssuer.withLock { $0 = issuer }
+        revocationLists.issuerReplaced()
+    }
     /// Replaces the couriers for all later messages.
-    /// Replaces the issuer of later certificates of phones.
-    public func replace(_ issuer: any PhoneCertificates) { phoneIssuer.withLock { $0 = issuer } }
     public func replace(_ couriers: MessageCouriers) { self.couriers.withLock { $0 = couriers } }
 
     /// Returns a random number in the range from 0 up to, but not including, 1.

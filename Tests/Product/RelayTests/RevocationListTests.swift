@@ -76,6 +76,20 @@ import World
         }
     }
 
+    /// Servers that read the list know the issuer of new certificates by it.
+    @Test func listIsOfTheAuthorityThatSignsNow() async throws {
+        let rig = try await RelayRig(.memory)
+        func list() async throws -> CertificateRevocationList {
+            rig.time.advance(by: .seconds(10))
+            let der = try await rig.on { relay in try await relay.revocationList() }.der
+            return try CertificateRevocationList(der: der)
+        }
+        _ = try await list()
+        let next = try CertificateAuthority.create(commonName: "Next", days: 100, at: rig.time.now())
+        rig.relay.replace(next)
+        #expect(try await list().isSigned(by: next.certificate))
+    }
+
     @Test(arguments: StoreKind.all, Loss.allCases)
     private func listNamesAllCertificatesOfAStoppedPhone(kind: StoreKind, loss: Loss) async throws {
         let fixture = try await Fixture.set(kind)

@@ -47,6 +47,8 @@ final class RevocationListCache: Sendable {
         let list: RevocationList
         let revoked: RevokedCertificates
         let at: Instant
+        /// Whether the list must be made anew, although it serves if that fails.
+        var isStale = false
     }
 
     private struct State {
@@ -55,6 +57,8 @@ final class RevocationListCache: Sendable {
         /// When the last look failed; nil if it did not.
         var failedAt: Instant?
         var isLooking = false
+        /// Whether the issuer was replaced while a request looked.
+        var isReplaced = false
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
@@ -69,6 +73,15 @@ final class RevocationListCache: Sendable {
             if let failedAt = state.failedAt, now - failedAt < RevocationList.pause { return .failed(state.made) }
             state.isLooking = true
             return .look(state.made)
+        }
+    }
+
+    /// Lets the next request make a list, because the issuer was replaced.
+    func issuerReplaced() {
+        state.withLock { state in
+            state.made?.isStale = true
+            state.lookedAt = nil
+            state.isReplaced = state.isLooking
         }
     }
 
@@ -88,10 +101,12 @@ final class RevocationListCache: Sendable {
         let waiting = state.withLock { state in
             state.isLooking = false
             state.failedAt = made == nil ? now : nil
-            if let made {
+            if var made {
+                made.isStale = state.isReplaced
                 state.made = made
-                state.lookedAt = now
+                state.lookedAt = state.isReplaced ? nil : now
             }
+            state.isReplaced = false
             defer { state.waiting = [] }
             return state.waiting
         }
@@ -135,7 +150,9 @@ extension Relay {
         guard let read else { return nil }
         var revoked = read
         revoked.certificates = read.certificates.suffix(most)
-        if let last, last.revoked == revoked, time.instant() - last.at < RevocationList.renewal { return last }
+        if let last, !last.isStale, last.revoked == revoked, time.instant() - last.at < RevocationList.renewal {
+            return last
+        }
         // The rows that are no entries use places of the limit.
         if read.certificates.count + read.malformed.count > most {
             log.error(
