@@ -33,27 +33,38 @@ extension Tool {
         if website.state == "active" {
             _ = try store.run { Websites.set(website.id, isDisabled: true, at: store.now, as: $0) }
         }
-        let deleted = try deleteUsers(of: website, store)
+        let (deleted, certificates) = try deleteUsers(of: website, store)
+        let list = addToRevoked(certificates, settings, at: store.now)
+        var json: JSONObject = [
+            "website": .string(website.name), "state": "removed", "users": .integer(deleted),
+        ]
+        json.set("list", list.map { .object($0.json) })
         return Report(
-            "\(website.name) is removed, and \(deleted) of its users are deleted.",
-            json: .object(["website": .string(website.name), "state": "removed", "users": .integer(deleted)]))
+            "\(website.name) is removed, and \(deleted) of its users are deleted.\(list.map { "\n" + $0.text } ?? "")",
+            json: .object(json))
     }
 
     /// Deletes all users, then the website. A request that began before the website was disabled may
     /// still add a user, so the store removes the website only if there is none.
+    ///
+    /// - Returns: how many users were deleted, and the certificates of the website's keys, which the
+    ///   store does not know afterwards.
     private static func deleteUsers(
         of website: Websites.Listed, _ store: OperatorStore
-    ) throws(Failure) -> Int64 {
+    ) throws(Failure) -> (deleted: Int64, certificates: [WebsiteCertificate]) {
         var deleted: Int64 = 0
         let isTerminal = isatty(STDERR_FILENO) == 1
         while true {
             let users = try store.read(WebsiteRemoval.users(of: website.id, limit: 100))
             if users.isEmpty {
-                if try store.run({ WebsiteRemoval.finish(website.id, at: store.now, as: $0) }) { return deleted }
-                guard try store.read(WebsiteRemoval.users(of: website.id, limit: 1)).isEmpty else { continue }
+                let certificates = try store.read(Websites.keys(of: website.id)).compactMap(\.certificate)
+                if try store.run({ WebsiteRemoval.finish(website.id, at: store.now, as: $0) }) {
+                    return (deleted, certificates)
+                }
+                guard try store.website(named: website.name).state != "disabled" else { continue }
                 throw Failure(
                     .conflict, "\(website.name) was enabled in the meantime",
-                    next: "Its users are deleted. Repeat the command to remove the website.")
+                    next: "\(deleted) of its users are deleted. Repeat the command to remove the website.")
             }
             var deletions: [Query<[ChallengeID]?>] = []
             for user in users {

@@ -33,7 +33,7 @@ extension Tool {
         }
         let ended = before.filter { thumbprint == nil || $0.thumbprint == thumbprint }
         let revoked = ended.map(\.thumbprint)
-        let list = listed(ended.compactMap(\.certificate), settings, at: store.now)
+        let list = addToRevoked(ended.compactMap(\.certificate), settings, at: store.now)
         let left = before.count - revoked.count
         var json: JSONObject = [
             "website": .string(website.name), "revoked": .array(revoked.map { .string(Hex.encode($0)) }),
@@ -50,7 +50,7 @@ extension Tool {
 
     /// Adds the certificates to the revocation list that the settings name; nil if they name none.
     /// The keys are revoked already, so a failure is only reported.
-    private static func listed(
+    static func addToRevoked(
         _ certificates: [WebsiteCertificate], _ settings: Settings, at now: Timestamp
     ) -> (text: String, json: JSONObject)? {
         guard settings.tls.revoked != nil else { return nil }

@@ -126,6 +126,30 @@ import Testing
         #expect(check.status == 0, "\(check.errors)")
     }
 
+    @Test func keysOfARemovedWebsiteAreOnTheList() async throws {
+        let installed = try await Installed()
+        func tool(_ arguments: String...) async throws -> JSONObject {
+            let ended = try await Child.run(
+                try BuiltProgram.twoefay.path, ["--config", installed.settings, "--json", "website"] + arguments)
+            try #require(ended.status == 0, "\(ended.errors)")
+            return try ended.json
+        }
+        _ = try await tool("add", "shop", "--out", installed.directory.path)
+        _ = try await tool("renew", "shop", "--out", installed.directory.path)
+        let list = try #require(try await tool("crl", "--days", "10")["path"]?.string)
+        var settings = try text(installed.settings)
+        try settings.set("tls.revoked", to: "website-crl.pem")
+        try TextFile.write(settings, to: installed.settings)
+        #expect(try await tool("remove", "shop", "--yes")["list"]?.object?["count"] == 2)
+        let verified = try await Child.run(
+            "openssl",
+            [
+                "verify", "-crl_check", "-CAfile", installed.directory("relay/website-ca.pem"), "-CRLfile", list,
+                installed.directory("shop.pem"),
+            ])
+        #expect(verified.errors.contains("certificate revoked"), "\(verified.errors)")
+    }
+
     @Test func websiteOfADirectoryIsNotRemoved() async throws {
         let installed = try await Installed()
         _ = try await BuiltProgram.twoefay(

@@ -5,7 +5,7 @@ import World
 /// The removal of a website. Its users are deleted first, each as a website deletes one, so that
 /// their phones, logins and codes end in the same way. The website must be disabled meanwhile.
 public enum WebsiteRemoval {
-    /// Returns some users of the website.
+    /// Returns some users of the website; none unless it is disabled.
     public static func users(of website: WebsiteID, limit: Int) -> Query<[UserID]> {
         let read = someUsers(website: .id(website), limit: .integer(Int64(limit)))
         return Query(script: Script("website users", reads: [read])) { rows throws(StoreFailure) in
@@ -15,7 +15,11 @@ public enum WebsiteRemoval {
         }
     }
 
-    private static let someUsers = Statement("SELECT id FROM user WHERE website_id = :website LIMIT :limit")
+    private static let someUsers = Statement(
+        """
+        SELECT u.id AS id FROM user u JOIN website w ON w.id = u.website_id
+        WHERE u.website_id = :website AND w.state = 'disabled' LIMIT :limit
+        """)
 
     /// Removes a disabled website without users: its keys, its webhooks and their secrets. The row
     /// stays, so that the audit can name the website. The answer is false if it is not disabled, or
