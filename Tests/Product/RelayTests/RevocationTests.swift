@@ -1,3 +1,4 @@
+import Crypto
 import Domain
 import Storage
 import Synchronization
@@ -35,12 +36,11 @@ struct RevocationTests {
     @Test(arguments: [StoreKind.memory, .mariadb]) func revokedKeyIsReportedOnce(_ kind: StoreKind) async throws {
         let rig = try await RelayRig(kind)
         let (shop, bank) = (try await rig.website("shop"), try await rig.website("bank"))
-        let reported = Self.reported(of: rig)
+        let (reported, time) = (Self.reported(of: rig), rig.time)
         try await rig.on { await $0.watchRevocations() }
         #expect(reported.take() == [])
-        let time = rig.time
         // Connections with the key of another website stay.
-        let key = try #require(try await rig.on { try await $0.store.keys(of: shop.id) }).keys
+        let key = try #require(try await rig.on { try await $0.store.keys(of: shop.id, at: time.now()) }).keys
         #expect(key.count == 1)
         try await Self.store(rig) { Websites.revokeKeys(of: shop.id, key[0], at: time.now(), as: $0) }
         try await rig.on { await $0.watchRevocations() }
@@ -54,7 +54,42 @@ struct RevocationTests {
         #expect(try await rig.on { try await $0.store.website(named: "bank", key: key[0], at: time.now()) } == nil)
         // After it is enabled again, the website has its key.
         try await Self.store(rig) { Websites.set(bank.id, isDisabled: false, at: time.now(), as: $0) }
-        #expect(try await rig.on { try await $0.store.keys(of: bank.id) }?.keys.count == 1)
+        #expect(try await rig.on { try await $0.store.keys(of: bank.id, at: time.now()) }?.keys.count == 1)
+    }
+
+    /// The connections with the former keys end when the keys do: at once, or later.
+    @Test(arguments: [StoreKind.memory, .mariadb]) func endOfAKeyIsReportedOnce(_ kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await rig.website("shop")
+        let (reported, time) = (Self.reported(of: rig), rig.time)
+        func look() async throws -> [RevokedIdentity] {
+            try await rig.on { await $0.watchRevocations() }
+            return reported.take()
+        }
+        func renew(_ name: String, end: Timestamp) async throws -> [UInt8] {
+            let key = SHA256.hash(Array(name.utf8))
+            let certificate = WebsiteCertificate(
+                notBefore: time.now(), notAfter: time.now() + .seconds(86_400), issuer: key, serial: "0a")
+            let renewal = Websites.Renewal(
+                of: shop.id, thumbprint: key, certificate: certificate, othersEnd: end, at: time.now())
+            try await Self.store(rig) { Websites.renew(renewal, as: $0) }
+            return key
+        }
+        #expect(try await look() == [])
+        // The operator's clock is late.
+        let second = try await renew("second", end: time.now() - .seconds(2))
+        #expect(try await look() == [.website(name: "shop", keys: [second])])
+        let third = try await renew("third", end: time.now() + .seconds(20))
+        for _ in 0..<19 {
+            time.advance(by: .seconds(1))
+            #expect(try await look() == [])
+        }
+        time.advance(by: .seconds(1))
+        #expect(try await look() == [.website(name: "shop", keys: [third])])
+        for _ in 0..<70 {
+            time.advance(by: .seconds(1))
+            #expect(try await look() == [])
+        }
     }
 
     /// A change in a delayed transaction becomes visible after later ones.

@@ -22,10 +22,23 @@ public struct WebsiteKeys: Sendable, Equatable {
     }
 }
 
+/// A key that its website may not use any more from a set time on.
+public struct EndedKey: Sendable, Hashable {
+    public let thumbprint: [UInt8]
+    public let website: WebsiteID
+
+    public init(thumbprint: [UInt8], of website: WebsiteID) {
+        self.thumbprint = thumbprint
+        self.website = website
+    }
+}
+
 public protocol RevocationStore: Sendable {
     /// The changes after that audit number that revoke a certificate, key or device.
     func revocations(after number: Int64) async throws(StoreFailure) -> [StoreChange]
-    func keys(of website: WebsiteID) async throws(StoreFailure) -> WebsiteKeys?
+    func keys(of website: WebsiteID, at now: Timestamp) async throws(StoreFailure) -> WebsiteKeys?
+    /// The keys whose end has come after `start`, as `website renew --end` has set it.
+    func endedKeys(after start: Timestamp, until now: Timestamp) async throws(StoreFailure) -> [EndedKey]
 }
 
 /// The position up to which the audit was read for revocations.
@@ -64,6 +77,8 @@ final class Revocations: Sendable {
         var marks = RevocationCursor()
         /// The websites with a revocation whose keys were not read since.
         var websites: Set<WebsiteID> = []
+        /// The time of the last look for keys that have ended, and those that it found.
+        var ends: (lookedAt: Timestamp, found: Set<EndedKey>)?
         var observer: (@Sendable (RevokedIdentity) -> Void)?
     }
 
@@ -96,6 +111,23 @@ final class Revocations: Sendable {
         }
     }
 
+    /// The time from which on keys have ended that may not have been found. The clock of the operator
+    /// may be late, and so may the change.
+    func startOfEnds(at now: Timestamp) -> Timestamp {
+        (state.withLock { $0.ends?.lookedAt } ?? now) - Self.endOverlap
+    }
+
+    /// Records the keys that have ended. The websites of those that are new are kept until `settled`.
+    func record(_ ended: [EndedKey], at now: Timestamp) {
+        state.withLock { state in
+            let found = Set(ended)
+            for key in found.subtracting(state.ends?.found ?? []) { state.websites.insert(key.website) }
+            state.ends = (now, found)
+        }
+    }
+
+    private static let endOverlap = Duration.seconds(60)
+
     func settled(_ website: WebsiteID) { state.withLock { _ = $0.websites.remove(website) } }
 }
 
@@ -105,7 +137,7 @@ extension Relay {
         revocations.observe(observer)
     }
 
-    /// Finds new revocations and ends the connections of the revoked identities, also if another
+    /// Finds new revocations and keys that have ended, and ends the connections of the revoked identities, also if another
     /// relay or an operator made the change. The daemon's timer calls this once a second, and once
     /// before the relay listens. New requests are refused at once in any case, because each request
     /// looks up its caller.
@@ -117,8 +149,11 @@ extension Relay {
             for phone in revocations.record(changes, upTo: end, at: time.instant()) {
                 revocations.notify(.phone(phone))
             }
+            let now = time.now()
+            let ended = try await store.endedKeys(after: revocations.startOfEnds(at: now), until: now)
+            revocations.record(ended, at: now)
             for website in revocations.websites {
-                if let keys = try await store.keys(of: website) {
+                if let keys = try await store.keys(of: website, at: now) {
                     revocations.notify(.website(name: keys.name, keys: keys.keys))
                 }
                 revocations.settled(website)

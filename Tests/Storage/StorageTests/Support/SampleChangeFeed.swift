@@ -9,6 +9,7 @@ extension Sample {
         _ = try await store.changes(after: newest - 5, limit: 1000)
         _ = try await store.countChanges(after: newest - 5, upTo: newest)
         _ = try await store.revocations(after: newest - 5)
-        _ = try await store.keys(of: website)
+        _ = try await store.keys(of: website, at: now)
+        _ = try await store.endedKeys(after: now, until: now)
     }
 }
