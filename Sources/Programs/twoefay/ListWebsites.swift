@@ -88,14 +88,19 @@ extension Tool {
     private static func unmoved(_ websites: [Websites.Unmoved]) -> Report {
         let table = Table(
             ["NAME", "NEW CERTIFICATE", "FORMER KEY LAST USED"],
-            websites.map { [$0.name, $0.hasNew ? "issued, not used" : "none", $0.lastOldUse?.rfc3339 ?? "never"] })
+            websites.map {
+                [
+                    $0.name, $0.usesNew ? "used" : $0.hasNew ? "issued, not used" : "none",
+                    $0.lastOldUse?.rfc3339 ?? "never",
+                ]
+            })
         return Report(
             websites.isEmpty ? "All websites use certificates of the present authority." : table.text,
             json: .object([
                 "websites": .array(
                     websites.map {
                         .object([
-                            "website": .string($0.name), "renewed": .bool($0.hasNew),
+                            "website": .string($0.name), "renewed": .bool($0.hasNew), "moving": .bool($0.usesNew),
                             "used_at": .text($0.lastOldUse?.rfc3339),
                         ])
                     })

@@ -64,7 +64,8 @@ extension Tool {
             defer { store.close() }
             let unmoved = try store.read(Websites.unmoved(to: try WebsiteAuthority.current(settings), at: store.now))
             guard !unmoved.isEmpty else { return nil }
-            return "\(unmoved.count) websites have not used a certificate of the present authority: "
+            return "\(unmoved.count) websites have not moved to certificates of the present authority, or not with all "
+                + "their servers: "
                 + unmoved.prefix(5).map(\.name).joined(separator: ", ")
         case .phones:
             let end = try replacement.lastPhoneExpiry()

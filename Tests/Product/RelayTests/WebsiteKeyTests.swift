@@ -93,7 +93,8 @@ struct WebsiteKeyTests {
         let (next, key) = (SHA256.hash(Array("next".utf8)), SHA256.hash(Array("new".utf8)))
         let now = rig.time.now()
         func unmoved() async throws -> [Websites.Unmoved] {
-            try await Self.run(rig) { _ in Websites.unmoved(to: next, at: now) }
+            let time = rig.time.now()
+            return try await Self.run(rig) { _ in Websites.unmoved(to: next, at: time) }
         }
         try await rig.on { await $0.recordWebsiteKeyUse() }
         #expect(try await unmoved().map(\.name) == ["bank", "shop"])
@@ -104,7 +105,13 @@ struct WebsiteKeyTests {
         #expect(try await unmoved().map(\.hasNew) == [false, true])
         #expect(try await Self.isAccepted(key, rig))
         try await rig.on { await $0.recordWebsiteKeyUse() }
+        // One of its servers has moved, and another may not have.
+        #expect(try await unmoved().map(\.usesNew) == [false, true])
+        rig.time.advance(by: Self.day)
         #expect(try await unmoved().map(\.name) == ["bank"])
+        #expect(try await Self.isAccepted(SHA256.hash(Array("shop".utf8)), rig))
+        try await rig.on { await $0.recordWebsiteKeyUse() }
+        #expect(try await unmoved().map(\.name) == ["bank", "shop"])
     }
 
     @Test(arguments: [StoreKind.memory, .mariadb]) func theCertificateThatIsValidLongestCounts(

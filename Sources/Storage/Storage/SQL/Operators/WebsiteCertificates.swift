@@ -162,26 +162,31 @@ extension Websites {
         GROUP BY w.id, w.name ORDER BY expires_at, name
         """)
 
-    /// A website whose newest certificate is of another authority than the one that signs now.
+    /// A website that still needs another authority than the one that signs now.
     public struct Unmoved: Sendable, Equatable {
         public let name: String
-        /// Whether the website has a certificate of the authority, which it has not used yet.
+        /// Whether the website has a certificate of the authority.
         public let hasNew: Bool
+        /// Whether one of its servers has used that certificate.
+        public let usesNew: Bool
         /// The last use of a key of another authority.
         public let lastOldUse: Timestamp?
     }
 
-    /// Returns the websites that have not used a certificate of this authority yet.
+    /// Returns the websites that have not used a certificate of this authority yet, and those that
+    /// have used a key of another one in the last day: some of their servers have not moved.
     ///
     /// - Parameter issuer: SHA-256 of the authority's public key.
     public static func unmoved(to issuer: [UInt8], at now: Timestamp) -> Query<[Unmoved]> {
-        let read = readUnmoved(issuer: .blob(issuer), now: .timestamp(now))
+        let read = readUnmoved(
+            issuer: .blob(issuer), now: .timestamp(now), since: .timestamp(now - .seconds(86_400)))
         return Query(script: Script("websites unmoved", reads: [read])) { rows throws(StoreFailure) in
             var websites: [Unmoved] = []
             for row in rows[0] {
                 websites.append(
                     Unmoved(
                         name: try row.text("name"), hasNew: try row.integer("new_count") > 0,
+                        usesNew: try row.integer("new_use_count") > 0,
                         lastOldUse: try row.optionalTimestamp("old_used_at")))
             }
             return websites
@@ -191,10 +196,12 @@ extension Websites {
     private static let readUnmoved = Statement(
         """
         SELECT w.name AS name, count(CASE WHEN k.issuer = :issuer THEN 1 END) AS new_count,
+        count(CASE WHEN k.issuer = :issuer AND k.used_at IS NOT NULL THEN 1 END) AS new_use_count,
         max(CASE WHEN k.issuer = :issuer THEN NULL ELSE k.used_at END) AS old_used_at
         FROM website w JOIN website_key k ON k.website_id = w.id
         WHERE w.state <> 'removed' AND (k.ends_at IS NULL OR k.ends_at > :now)
         GROUP BY w.id, w.name HAVING count(CASE WHEN k.issuer = :issuer AND k.used_at IS NOT NULL THEN 1 END) = 0
+        OR max(CASE WHEN k.issuer = :issuer THEN NULL ELSE k.used_at END) > :since
         ORDER BY name
         """)
 }
