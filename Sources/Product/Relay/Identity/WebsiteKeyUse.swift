@@ -39,24 +39,43 @@ public struct WebsiteExpiry: Sendable, Equatable {
 /// The keys with which websites have authenticated since the last write to the store.
 ///
 /// Purpose: an operator who renews a certificate sees which key the website uses. A write for each
-/// request would cost more than the request, so each key is written every few seconds at most.
+/// request would cost more than the request, so each key is written once a minute at most. All
+/// relays write the keys in the same order, so that none waits for another one in a circle.
 final class UsedWebsiteKeys: Sendable {
-    private let uses = Mutex<[[UInt8]: Timestamp]>([:])
+    private struct State {
+        /// The last use of each key that is not written.
+        var uses: [[UInt8]: Timestamp] = [:]
+        /// When each key was written last.
+        var written: [[UInt8]: Timestamp] = [:]
+    }
 
-    func record(_ key: [UInt8], at now: Timestamp) { uses.withLock { $0[key] = now } }
+    private static let pause = Duration.seconds(60)
+    private let state = Mutex(State())
 
-    /// Returns the uses since the last call.
-    func taken() -> [WebsiteKeyUse] {
-        uses.withLock { uses in
-            defer { uses.removeAll(keepingCapacity: true) }
-            return uses.map { WebsiteKeyUse(thumbprint: $0.key, at: $0.value) }
+    func record(_ key: [UInt8], at now: Timestamp) { state.withLock { $0.uses[key] = now } }
+
+    /// Returns the uses that are due, ordered by key. The others stay.
+    func taken(at now: Timestamp) -> [WebsiteKeyUse] {
+        state.withLock { state in
+            // A clock that was set back delays nothing.
+            state.written = state.written.filter { (Duration.zero..<Self.pause).contains(now - $0.value) }
+            let due = state.uses.filter { state.written[$0.key] == nil }
+            for key in due.keys {
+                state.uses[key] = nil
+                state.written[key] = now
+            }
+            return due.map { WebsiteKeyUse(thumbprint: $0.key, at: $0.value) }
+                .sorted { $0.thumbprint.lexicographicallyPrecedes($1.thumbprint) }
         }
     }
 
     /// Takes back uses that could not be written. A later use of the same key stays.
     func restore(_ taken: [WebsiteKeyUse]) {
-        uses.withLock { uses in
-            for use in taken where uses[use.thumbprint] == nil { uses[use.thumbprint] = use.at }
+        state.withLock { state in
+            for use in taken {
+                state.written[use.thumbprint] = nil
+                if state.uses[use.thumbprint] == nil { state.uses[use.thumbprint] = use.at }
+            }
         }
     }
 }
@@ -64,7 +83,7 @@ final class UsedWebsiteKeys: Sendable {
 extension Relay {
     /// Writes which keys of websites were used. The daemon's timer calls this every five seconds.
     public func recordWebsiteKeyUse() async {
-        let uses = usedWebsiteKeys.taken()
+        let uses = usedWebsiteKeys.taken(at: time.now())
         guard !uses.isEmpty else { return }
         do throws(StoreFailure) {
             try await store.record(uses)
