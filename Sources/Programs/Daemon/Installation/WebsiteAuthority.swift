@@ -5,8 +5,8 @@ import World
 
 /// The authority of the websites' certificates, with its key.
 ///
-/// Only the operator's tool loads the key, unless `tls.renew_websites` lets the relay do so. So
-/// `tls.websites_key` can be kept elsewhere, and brought back when something has to be signed.
+/// Only the operator's tool loads the key. So `tls.websites_key` can be kept elsewhere, and brought
+/// back when something has to be signed.
 public struct WebsiteAuthority: Sendable {
     public let authority: CertificateAuthority
 

@@ -31,49 +31,40 @@ public struct WebsiteCertificate: Sendable, Equatable {
 // MARK: Renewal
 
 extension Websites {
-    /// A new key of a website, or a new certificate of one that it has.
+    /// A new key of a website.
     public struct Renewal: Sendable {
         public let website: WebsiteID
         public let thumbprint: [UInt8]
         public let certificate: WebsiteCertificate
         /// The end of all other keys; nil if they stay valid.
         public let othersEnd: Timestamp?
-        /// The key with which the website asks; nil if the operator renews.
-        public let asking: [UInt8]?
         public let at: Timestamp
 
         public init(
             of website: WebsiteID, thumbprint: [UInt8], certificate: WebsiteCertificate, othersEnd: Timestamp? = nil,
-            asking: [UInt8]? = nil, at time: Timestamp
+            at time: Timestamp
         ) {
             self.website = website
             self.thumbprint = thumbprint
             self.certificate = certificate
             self.othersEnd = othersEnd
-            self.asking = asking
             at = time
         }
     }
 
     /// Registers a new key beside the present ones. The answer is false if the website was removed,
-    /// or if the key belongs to another website.
+    /// or if the key is registered already.
     public static func renew(_ renewal: Renewal, as operation: Operation) -> Query<Bool> {
         let (website, thumbprint) = (SQLValue.id(renewal.website), SQLValue.blob(renewal.thumbprint))
         let (now, marked) = (SQLValue.timestamp(renewal.at), SQLValue.id(operation))
         let certificate = renewal.certificate
         var writes = [
             markForKey(operation: marked, website: website, thumbprint: thumbprint),
-            renewed(
-                operation: marked, now: now, outcome: .text(renewal.asking == nil ? "operator" : "website"),
-                website: website),
+            renewed(operation: marked, now: now, website: website),
             addKey(
                 thumbprint: thumbprint, now: now, notBefore: .timestamp(certificate.notBefore),
                 notAfter: .timestamp(certificate.notAfter), issuer: .blob(certificate.issuer),
                 serial: .text(certificate.serial), website: website, operation: marked),
-            certifyKey(
-                notBefore: .timestamp(certificate.notBefore), notAfter: .timestamp(certificate.notAfter),
-                issuer: .blob(certificate.issuer), serial: .text(certificate.serial), website: website,
-                thumbprint: thumbprint, operation: marked),
         ]
         if let end = renewal.othersEnd {
             writes.append(
@@ -90,25 +81,18 @@ extension Websites {
     private static let markForKey = Statement(
         """
         UPDATE website SET operation = :operation WHERE id = :website AND state <> 'removed'
-        AND NOT EXISTS (SELECT 1 FROM website_key k WHERE k.thumbprint = :thumbprint AND k.website_id <> website.id)
+        AND NOT EXISTS (SELECT 1 FROM website_key k WHERE k.thumbprint = :thumbprint)
         """)
 
     private static let renewed = Statement(
         """
         INSERT INTO audit (operation, at, event, website_id, outcome)
-        SELECT :operation, :now, 'website.renewed', w.id, :outcome FROM website w
+        SELECT :operation, :now, 'website.renewed', w.id, 'operator' FROM website w
         WHERE w.id = :website AND w.operation = :operation
         \(Audit.once)
         """)
 
     private static let addKey = Statement(into: .websiteKey, once: true, newKey)
-
-    /// Notes the new certificate of a key that the website had before.
-    private static let certifyKey = Statement(
-        """
-        UPDATE website_key SET not_before = :notBefore, not_after = :notAfter, issuer = :issuer, serial = :serial
-        WHERE website_id = :website AND thumbprint = :thumbprint AND \(websiteMarked)
-        """)
 
     private static let endOthers = Statement(
         """
