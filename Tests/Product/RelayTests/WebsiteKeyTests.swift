@@ -210,6 +210,23 @@ struct WebsiteKeyTests {
         #expect(all.map(\.users) == [0, 0])
     }
 
+    @Test(arguments: [StoreKind.memory, .mariadb]) func restoredRowOfARemovedWebsiteIsOutdated(
+        _ kind: StoreKind
+    ) async throws {
+        let rig = try await RelayRig(kind)
+        let (shop, time) = (try await rig.website("shop"), rig.time)
+        func outdated() async throws -> [String] {
+            try await Self.run(rig) { _ in OutdatedRow.all }.map { "\($0.table) \($0.event)" }
+        }
+        #expect(try await Self.run(rig) { Websites.set(shop.id, isDisabled: true, at: time.now(), as: $0) })
+        let former = try rig.text("SELECT hex(operation) AS value FROM website")
+        time.advance(by: .seconds(1))
+        #expect(try await Self.run(rig) { WebsiteRemoval.finish(shop.id, at: time.now(), as: $0) })
+        #expect(try await outdated() == [])
+        try rig.forge("UPDATE website SET state = 'disabled', operation = x'\(former)'")
+        #expect(try await outdated() == ["website website.removed"])
+    }
+
     @Test func websiteInUseKeepsItsName() async throws {
         let rig = try await RelayRig(.memory)
         let shop = try await rig.website("shop")

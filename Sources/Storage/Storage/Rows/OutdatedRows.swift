@@ -31,7 +31,9 @@ public struct OutdatedRow: Sendable {
 
     /// The events of each table that are written together with the row, under the same operation.
     private static let searches = [
-        search("website", "website_id", ["website.edited", "website.disabled", "website.enabled"]),
+        search(
+            "website", "website_id",
+            ["website.edited", "website.disabled", "website.enabled", "website.renewed", "website.removed"]),
         search(
             "user", "user_id",
             [
