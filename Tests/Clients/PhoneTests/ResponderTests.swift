@@ -20,7 +20,10 @@ import World
             #expect(try await phone.pending(waiting: 60, knowing: first.challenges).isEmpty)
         }
         let pins = JSONValue.array([.string(Base64URL.encode(relay.authority.keyThumbprint))])
-        #expect(relay.asked.map(\.body) == [["pins": pins], ["pins": pins, "known": ["c1"]]])
+        #expect(
+            relay.asked.map(\.body) == [
+                ["pins": pins, "pins_seq": 0], ["pins": pins, "pins_seq": 0, "known": ["c1"]],
+            ])
         let asked = try #require(relay.asked.first)
         #expect(asked.path == "/pending" && asked.fields["prefer"] == "wait=60")
         #expect(asked.certificate?.uris == ["twoefay:device:d1"])

@@ -105,7 +105,7 @@ struct WebsiteKeyTests {
         #expect(try await unmoved().map(\.hasNew) == [false, true])
         #expect(try await Self.isAccepted(key, rig))
         try await rig.on { await $0.recordWebsiteKeyUse() }
-        // One of its servers has moved, and another may not have.
+        // A server of the website has moved, and another may not have.
         #expect(try await unmoved().map(\.usesNew) == [false, true])
         rig.time.advance(by: Self.day)
         #expect(try await unmoved().map(\.name) == ["bank"])

@@ -206,7 +206,7 @@ import World
         for issuer in issuers { issuer.close() }
     }
 
-    /// One command hangs, and phones that come one after the other do not wait for it.
+    /// A command hangs, and phones that come one after the other do not wait for it.
     @Test func slowCommandHoldsUpNoOther() async throws {
         try #require(mkfifo(place("begun"), 0o600) == 0)
         let begun = open(place("begun"), O_RDWR)
