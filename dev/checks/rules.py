@@ -287,6 +287,20 @@ def tables_in_engines(project):
 
 
 @rule
+def audit_rows(project):
+    """Only a declared statement signs its rows and names the actor (docs/operators/audit.md)."""
+    for path, swift in project.sources.items():
+        if not path.startswith("Sources/Storage/Storage/"):
+            continue
+        for line, match in found(r"(?i)\bINSERT\s+INTO\s+audit\b", swift.quoted):
+            before = "\n".join(swift.text.split("\n")[:line])
+            before = before[:before.lower().rindex("insert")]
+            # A fragment is a constant that a declared statement begins with.
+            if not re.search(r'(?:\.audit\(|\blet \w+ =)\s*"{1,3}\s*$', before):
+                yield path, line, "declare it as `Statement.audit(…)`, so that its rows are signed"
+
+
+@rule
 def sql_names(project):
     """Statements name their parameters; a position says nothing, and moves with every new column."""
     benchmarks = {

@@ -146,6 +146,8 @@ BAD = [
     ("messages", "docs/operators/troubleshooting.md", "# Trouble\n\n| `INSERT … nowhere` | a cause |\n"),
     ("log-events", "Sources/Product/Relay/A.swift", "log.notice(\"login.unheard\")\n"),
     ("log-events", "Sources/Product/Relay/A.swift", "log.error(\n    \"login.unheard\", [:])\n"),
+    ("audit-rows", "Sources/Storage/Storage/SQL/A.swift",
+     "let a = Statement(\n    \"\"\"\n    INSERT INTO audit (event) SELECT :event\n    \"\"\")\n"),
     ("sql-names", "Sources/Storage/Storage/SQL/A.swift", "let a = \"SELECT 1 FROM user WHERE id = ?\"\n"),
     ("sql-names", "Sources/Storage/Storage/Rows/A.swift", "let a = \"INSERT INTO user VALUES (?, 1)\"\n"),
     ("sql-names", "Tests/Product/RelayTests/A.swift", "let a = \"UPDATE user SET state = ?\"\n"),

@@ -17,6 +17,9 @@ public enum LoggedRequest {
 
     static var current: Names? { local.get() }
 
+    /// The id of the request; nil if the task serves none.
+    public static var id: String? { current?.id }
+
     /// Runs work, and all tasks that it starts, for this request; nil for no request.
     public static func run<Value>(_ id: String?, trace: String? = nil, _ work: () async -> Value) async -> Value {
         await local.withValue(id.map { Names(id: $0, trace: trace) }) { await work() }

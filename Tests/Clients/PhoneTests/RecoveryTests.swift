@@ -61,7 +61,8 @@ import Testing
         let late = try await tool(relay, ["user", "cancel-recovery"] + who)
         #expect(late.status == 3 && late.errors.contains("has no open recovery of hotp"), "\(late.errors)")
         #expect(
-            try relay.count("SELECT count(*) FROM audit WHERE event = 'recovery.cancelled' AND note = 'phone'") == 1)
+            try relay.count("SELECT count(*) FROM AuditTrail WHERE event = 'recovery.cancelled' AND note = 'phone'")
+                == 1)
         for (factor, reason) in [("totp", "has no totp to lose"), ("sms", "must be totp, hotp or push")] {
             let refused = try await tool(
                 relay, ["user", "recover", "alice", "--website", "shop", "--factor", factor])

@@ -133,7 +133,7 @@ import World
         _ = try await fixture.proved(second, by: 1)
         #expect(try await fixture.state(first).phase == .cancelled)
         #expect(try fixture.events("recovery.cancelled")[0] == 1)
-        let audited = "SELECT count(*) FROM audit WHERE event = 'recovery.cancelled' AND note = 'continued'"
+        let audited = "SELECT count(*) FROM AuditTrail WHERE event = 'recovery.cancelled' AND note = 'continued'"
         #expect(try fixture.rig.count(audited) == 1)
         #expect(
             fixture.rig.sink.lines.contains { $0.contains("event=recovery.cancelled ") && $0.contains("continued") })
@@ -169,7 +169,7 @@ import World
         for handle in [waiting, opened] { #expect(try await fixture.state(handle).phase == .cancelled) }
         #expect(await refusal { try await fixture.open(link) } == .notFound)
         #expect(try await fixture.state(phones).phase == .opened)
-        let audited = "SELECT count(*) FROM audit WHERE event = 'recovery.cancelled' AND note = 'operator'"
+        let audited = "SELECT count(*) FROM AuditTrail WHERE event = 'recovery.cancelled' AND note = 'operator'"
         #expect(try rig.count(audited) == 3)
         #expect(try fixture.events("recovery.cancelled") == [1, 1])
     }

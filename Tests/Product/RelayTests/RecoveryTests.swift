@@ -126,7 +126,8 @@ import World
         #expect(try fixture.events("recovery.cancelled")[0] == 1)
         let reason = ["operator": "factor"][way] ?? way
         #expect(
-            try rig.count("SELECT count(*) FROM audit WHERE event = 'recovery.cancelled' AND note = '\(reason)'") == 1)
+            try rig.count("SELECT count(*) FROM AuditTrail WHERE event = 'recovery.cancelled' AND note = '\(reason)'")
+                == 1)
         // The change by the store alone is that of the operator's tool, which has no log.
         if !["fraud", "operator"].contains(way) {
             #expect(
@@ -262,7 +263,7 @@ import World
         #expect(try await fixture.approvedByOperator(handle))
         await fixture.rig.settled()
         #expect(try await fixture.state(handle).phase == .waiting)
-        let note = try fixture.rig.text("SELECT note AS value FROM audit WHERE event = 'recovery.proved'")
+        let note = try fixture.rig.text("SELECT note AS value FROM AuditTrail WHERE event = 'recovery.proved'")
         #expect(note == "Ben Berg: passport, seen at the branch")
         // A relay sends the announcement that the operator's tool has written.
         try await fixture.rig.round(after: .seconds(1))

@@ -50,7 +50,7 @@ import World
         }
         #expect(try rig.count("SELECT count(*) FROM audit WHERE event = 'key.rolled'") == 4)
         #expect(
-            try rig.text("SELECT note FROM audit WHERE event = 'key.rolled' AND note LIKE '%3'") == "nonces 3")
+            try rig.text("SELECT note FROM AuditTrail WHERE event = 'key.rolled' AND note LIKE '%3'") == "nonces 3")
     }
 
     @Test(arguments: StoreKind.all) func newKeyIsKnownBeforeItIsUsed(kind: StoreKind) async throws {
@@ -116,7 +116,7 @@ import World
                 randomness: SystemRandomness(), at: rig.time.now()))
         #expect(try rig.store.runBlocking(RollingKeyRows.roll(change, as: one.operations.new())).isDone)
         #expect(try keys(rig).map(\.era.number) == [2])
-        #expect(try rig.text("SELECT outcome FROM audit WHERE note = 'nonces 2'") == "operator")
+        #expect(try rig.text("SELECT outcome FROM AuditTrail WHERE note = 'nonces 2'") == "operator")
         try await roll(one, rig)
         #expect(!accepts(one, stolen, rig))
         let new = nonce(one, rig)

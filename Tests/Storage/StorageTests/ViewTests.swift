@@ -36,7 +36,7 @@ import World
             }
         }
         // A question without a restriction does scan, so a scan would have been found.
-        #expect(try Self.scanned(by: "SELECT count(*) FROM audit WHERE note = 'x'", in: store, engine) == ["audit"])
+        #expect(try Self.scanned(by: "SELECT count(*) FROM audit WHERE outcome = 'x'", in: store, engine) == ["audit"])
     }
 
     @Test(arguments: [Engine.file, .mariadb]) func viewsOfHoursCountEachLoginOnce(engine: Engine) throws {

@@ -95,6 +95,15 @@ enum Caller: Sendable {
     /// lookup.
     var tenant: Tenant? { website.map { .website($0.id) } }
 
+    /// The actor of the changes that the request causes.
+    var actor: Actor {
+        switch self {
+        case .anyone: .anyone
+        case .website(let website): .website(website.name)
+        case .phone(let phone): .phone(phone.id)
+        }
+    }
+
     /// The website that sent the request, or to which the phone's user belongs; nil on routes that
     /// need no caller.
     var website: (id: WebsiteID, name: String)? {

@@ -29,7 +29,7 @@ struct RequestContext: Sendable {
         case .success(let caller):
             access.identified(caller)
             if case .phone(let phone) = caller, !phone.isCertified { request.identification?.isPhone(phone.key) }
-            return await tenant(caller).run { await act(caller) }
+            return await tenant(caller).run { await Actor.run(caller.actor) { await act(caller) } }
         }
     }
 
@@ -172,7 +172,7 @@ struct RequestContext: Sendable {
             return .held(
                 Hold(duration: duration, owner: held.website?.name ?? "", wait: ticket) {
                     await LoggedRequest.run(access.id, trace: access.trace?.trace) {
-                        await complete(finish, held, operation, repeated, place)
+                        await Actor.run(held.actor) { await complete(finish, held, operation, repeated, place) }
                     }
                 })
         }

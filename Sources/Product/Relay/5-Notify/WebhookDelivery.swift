@@ -44,7 +44,11 @@ extension Relay {
     func scheduleWebhooks() {
         if webhooks.hasEndpoints, webhooks.beginRound() {
             // The round is for all websites, not for the request that starts it.
-            spawn { await LoggedRequest.run(nil) { await Tenant.relay.run { await self.runWebhookRound() } } }
+            spawn {
+                await LoggedRequest.run(nil) {
+                    await Actor.run(nil) { await Tenant.relay.run { await self.runWebhookRound() } }
+                }
+            }
         }
     }
 

@@ -98,7 +98,9 @@ final class MariaDBSession: Session {
                 let rows = try statements[received].receive()
                 results.append(rows)
                 // The server counts no changed rows for an INSERT with RETURNING.
-                changes += rows.changes + (steps[received].statement.written == nil ? 0 : Int64(rows.count))
+                let statement = steps[received].statement
+                let returnsRows = statement.written != nil || statement.insertsAudit
+                changes += rows.changes + (returnsRows ? Int64(rows.count) : 0)
             } catch {
                 if case .lost = error { throw error }
                 failure = failure ?? error

@@ -56,7 +56,7 @@ public struct SignedTable: Sendable {
 extension SignedTable {
     public static let all = [
         website, websiteKey, user, activation, device, attestation, factor, sentCode, recoveryCode, challenge, outbox,
-        idempotency, notice, recovery, deviceReport, taggedCertificate,
+        idempotency, notice, recovery, deviceReport, taggedCertificate, auditWriter, auditCheckpoint,
     ]
 
     static let website = SignedTable(
@@ -161,6 +161,14 @@ extension SignedTable {
 
     /// The right that the row was not stopped by an operator, so that others may reactivate it.
     private static let byOthers = "coalesce(stopped_by, '') <> 'operator'"
+
+    /// The table is signed because its keys sign the audit.
+    static let auditWriter = SignedTable(
+        "audit_writer", key: ["id"], granting: ["program", "host", "started_at", "public_key"])
+
+    /// The table is signed because a chain of the audit may begin only at its checkpoint.
+    static let auditCheckpoint = SignedTable(
+        "audit_checkpoint", key: ["writer"], granting: ["sequence", "hash", "at"])
 
     static let outbox = SignedTable(
         "outbox", key: ["id"],

@@ -27,10 +27,10 @@ final class SignedTableScan: Sendable {
         one = RowSearch(table, where: table.hasKey)
         every = RowSearch(table, where: "1 = 1")
         asSeen = RowSearch(table, where: table.isAsSeen)
-        auditAdoption = Statement(
+        auditAdoption = Statement.audit(
             """
-            INSERT INTO audit (operation, at, event, outcome, note)
-            SELECT :operation, :now, 'row.adopted', 'operator', :note FROM \(table.name) WHERE \(table.isAsSeen)
+            INSERT INTO audit (operation, at, event, outcome)
+            SELECT :operation, :now, 'row.adopted', 'operator' FROM \(table.name) WHERE \(table.isAsSeen)
             \(Audit.once)
             """)
         let select = "SELECT \(table.columns) FROM \(table.name)"
@@ -167,13 +167,13 @@ extension Store {
 
     private func page(of walk: SignedTableScan, after key: [SQLValue]?) async throws(StoreFailure) -> [CheckedRow]? {
         let rows = try await run(Script("rows", reads: [walk.page(after: key)]))
-        let page = try rows[0].checked(walk.table)
+        let page = try rows[0].checkedRows(walk.table)
         return page.isEmpty ? nil : page
     }
 }
 
 extension Rows {
-    fileprivate func checked(_ table: SignedTable) throws(StoreFailure) -> [CheckedRow] {
+    func checkedRows(_ table: SignedTable) throws(StoreFailure) -> [CheckedRow] {
         var checked: [CheckedRow] = []
         for row in self {
             do throws(SessionFailure) {
@@ -195,7 +195,7 @@ public enum RowQueries {
     ) -> Query<[RowReport]> {
         let steps = SignedTableScan.of(table).map { [$0.page(after: key)] } ?? []
         return Query(script: Script("rows", reads: steps)) { rows throws(StoreFailure) in
-            guard let page = try rows.first?.checked(table) else { return [] }
+            guard let page = try rows.first?.checkedRows(table) else { return [] }
             return page.map { RowReport($0, authenticator) }
         }
     }
@@ -205,7 +205,7 @@ public enum RowQueries {
     ) -> Query<RowReport?> {
         let steps = SignedTableScan.of(table).map { [$0.one.plain.bound([:], lists: ["key": key])] } ?? []
         return Query(script: Script("row", reads: steps)) { rows throws(StoreFailure) in
-            try rows.first?.checked(table).first.map { RowReport($0, authenticator) }
+            try rows.first?.checkedRows(table).first.map { RowReport($0, authenticator) }
         }
     }
 

@@ -534,13 +534,59 @@ enum SchemaText {
             device_id binary(16),
             outcome varchar(32),
             proof varchar(16),
-            note varchar(512),                      -- an operator's words (why a row was adopted, how an identity was checked), or the new value, such as an expiry
+            actor varchar(128),                     -- who did it, such as `operator alice`, `website shop` or `phone 0f3a…`
+            request varchar(64),                    -- the id of the request, as in the log
+            detail binary(32),                      -- digest of the row's words in audit_detail, with their salt
+            writer binary(16),                      -- who signed the row (audit_writer), and the number of the link
+            link bigint,
+            repeated tinyint,                       -- 1 if the operation came again; the chain does not cover it
             UNIQUE (operation)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
         CREATE INDEX IF NOT EXISTS audit_age ON audit (at);
         CREATE INDEX IF NOT EXISTS audit_user ON audit (user_id, at);
         CREATE INDEX IF NOT EXISTS audit_challenge ON audit (challenge_id);
+
+        -- Words of audit rows that tell who a person is, or that a person wrote. Deleted with their user; the row keeps a digest.
+        CREATE TABLE IF NOT EXISTS audit_detail (
+            operation binary(16) NOT NULL PRIMARY KEY,
+            salt binary(16) NOT NULL,
+            note varchar(512),                      -- an operator's words (why a row was adopted, how an identity was checked), or the new value, such as an expiry
+            changes text,                           -- JSON: the values before and after
+            reason varchar(512)                     -- the operator's reason (--reason)
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        -- Who writes the audit: each start of a relay, and each run of twoefay that changed something. The private key exists in the
+        -- memory of that process only. The rows stay (docs/operators/audit.md).
+        CREATE TABLE IF NOT EXISTS audit_writer (
+            id binary(16) NOT NULL PRIMARY KEY,
+            program varchar(16) NOT NULL,           -- relay, tool
+            host varchar(255) NOT NULL,
+            started_at datetime(3) NOT NULL,
+            public_key varbinary(65) NOT NULL,      -- P-256, uncompressed
+            mac binary(36)                          -- by the program that wrote the row (see threat-model.md)
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        -- The chain of each writer: one link for each transaction that wrote audit rows, numbered without gaps.
+        CREATE TABLE IF NOT EXISTS audit_link (
+            writer binary(16) NOT NULL,
+            sequence bigint NOT NULL,
+            at datetime(3) NOT NULL,
+            former binary(32) NOT NULL,             -- the hash of the link before
+            entries /*M! mediumblob */ /*S! blob */ NOT NULL, -- 16 bytes of operation and 32 bytes of digest for each row
+            hash binary(32) NOT NULL,
+            signature binary(64) NOT NULL,          -- of writer, number, time and hash, by the writer's key
+            PRIMARY KEY (writer, sequence)
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        -- The last link of each chain that retention has deleted.
+        CREATE TABLE IF NOT EXISTS audit_checkpoint (
+            writer binary(16) NOT NULL PRIMARY KEY,
+            sequence bigint NOT NULL,
+            hash binary(32) NOT NULL,
+            at datetime(3) NOT NULL,
+            mac binary(36)                          -- by the program that wrote the row (see threat-model.md)
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
         -- For people: the users of all websites with their newest phone, under the column names of the original Twoefay.
         CREATE VIEW IF NOT EXISTS Users AS
@@ -666,8 +712,8 @@ enum SchemaText {
         -- For people: the audit with names and readable ids. The ids in binary are quick to search by.
         CREATE VIEW IF NOT EXISTS AuditTrail AS
         SELECT a.at, a.id, a.event, w.name AS website, lower(hex(a.user_id)) AS user,
-            lower(hex(a.challenge_id)) AS challenge, lower(hex(a.device_id)) AS device, a.outcome, a.proof, a.note, u.username,
-            a.user_id, a.challenge_id, a.device_id
-        FROM audit a LEFT JOIN website w ON w.id = a.website_id LEFT JOIN user u ON u.id = a.user_id;
+            lower(hex(a.challenge_id)) AS challenge, lower(hex(a.device_id)) AS device, a.outcome, a.proof, d.note, u.username,
+            a.actor, a.request, d.changes, d.reason, a.user_id, a.challenge_id, a.device_id
+        FROM audit a LEFT JOIN audit_detail d ON d.operation = a.operation LEFT JOIN website w ON w.id = a.website_id LEFT JOIN user u ON u.id = a.user_id;
         """#
 }

@@ -332,6 +332,6 @@ extension BoundStatement {
             // There are more parameters than keys: the first form fills the others.
             resolved.append(form < all.count ? all[form] : value.content.plain)
         }
-        return BoundStatement(statement, values: resolved)
+        return BoundStatement(statement, values: resolved, words: words)
     }
 }

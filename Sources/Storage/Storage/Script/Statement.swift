@@ -19,14 +19,18 @@ public final class Statement: Sendable {
     /// Determines which rows of a signed table the statement has written; nil if the check before
     /// it can find all its rows.
     let written: WrittenRows?
+    /// Whether the statement inserts audit rows (`Statement.audit`).
+    let insertsAudit: Bool
 
     private static let made = Atomic<Int>(0)
 
     public convenience init(_ sql: String) { self.init(sql, written: nil) }
 
-    init(_ sql: String, written: WrittenRows?) {
+    init(_ sql: String, written: WrittenRows?, insertsAudit: Bool = false) {
         self.sql = sql
         self.written = written
+        self.insertsAudit = insertsAudit
+        precondition(insertsAudit || !sql.contains("RETURNING \(AuditRow.list)"), "use Statement.audit: \(sql)")
         do throws(UnnamedParameter) {
             text = try StatementText(sql)
         } catch {
@@ -38,6 +42,7 @@ public final class Statement: Sendable {
 
     public func dynamicallyCall(withKeywordArguments values: KeyValuePairs<SQLName, SQLValue>) -> BoundStatement {
         do throws(BindingFailure) {
+            guard !insertsAudit else { return try boundAudit(values, [:]) }
             return BoundStatement(self, values: try ordered(values))
         } catch {
             // Our own bug: the labels are literals in the source, whatever the values are.
@@ -52,6 +57,7 @@ public final class Statement: Sendable {
         _ values: KeyValuePairs<SQLName, SQLValue>, lists: KeyValuePairs<SQLName, [SQLValue]>
     ) -> BoundStatement {
         do throws(BindingFailure) {
+            guard !insertsAudit else { return try boundAudit(values, lists) }
             return BoundStatement(self, values: try sorted(values, lists))
         } catch {
             // Our own bug: a wrong label, or a caller that did not limit its list. To cut the list
@@ -66,11 +72,38 @@ public final class Statement: Sendable {
         return values.map(\.value)
     }
 
+    /// Binds an audit statement. The transaction replaces the values of its first parameters.
+    private func boundAudit(
+        _ values: KeyValuePairs<SQLName, SQLValue>, _ lists: KeyValuePairs<SQLName, [SQLValue]>
+    ) throws(BindingFailure) -> BoundStatement {
+        var own: [(key: SQLName, value: SQLValue)] = []
+        var words = AuditWords()
+        for (name, value) in values {
+            switch (name.description, value) {
+            case ("note", .text(let text)): words.note = text
+            case ("changes", .text(let text)): words.changes = text
+            case ("note", .null), ("changes", .null): break
+            default: own.append((name, value))
+            }
+        }
+        return BoundStatement(
+            self, values: try sorted(own, lists, leading: AuditParameter.allCases.count), words: words)
+    }
+
     func sorted(
         _ values: KeyValuePairs<SQLName, SQLValue>, _ lists: KeyValuePairs<SQLName, [SQLValue]> = [:]
     ) throws(BindingFailure) -> [SQLValue] {
+        try sorted(values, lists, leading: 0)
+    }
+
+    /// - Parameter leading: the number of first parameters that the call does not bind.
+    private func sorted(
+        _ values: some Sequence<(key: SQLName, value: SQLValue)>, _ lists: KeyValuePairs<SQLName, [SQLValue]>,
+        leading: Int
+    ) throws(BindingFailure) -> [SQLValue] {
         let names = text.names
         var sorted: [SQLValue?] = Array(repeating: nil, count: names.count)
+        for index in 0..<leading { sorted[index] = .null }
         for (name, value) in values {
             guard let index = names.firstIndex(of: name) else { throw BindingFailure("there is no parameter :\(name)") }
             guard sorted[index] == nil else { throw BindingFailure("the parameter :\(name) is given twice") }
@@ -101,9 +134,17 @@ struct BindingFailure: Error, Equatable {
 public struct BoundStatement: Sendable {
     public let statement: Statement
     public let values: [SQLValue]
+    /// The words of the audit rows that the statement inserts.
+    let words: AuditWords
+    /// The salt of the digest of these words.
+    let salt: [UInt8]
 
-    init(_ statement: Statement, values: [SQLValue]) {
+    init(
+        _ statement: Statement, values: [SQLValue], words: AuditWords = AuditWords(), salt: [UInt8] = []
+    ) {
         self.statement = statement
         self.values = values
+        self.words = words
+        self.salt = salt
     }
 }

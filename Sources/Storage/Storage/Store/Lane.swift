@@ -110,13 +110,16 @@ final class Lane: Sendable {
     private let course: Mutex<LaneHealth>
     private let conflictCount = Atomic<UInt64>(0)
     private let keys: RowKeys
+    /// The chain of the audit rows that this lane writes; nil if it only reads.
+    private let chain: AuditChain?
     private let log: Log
 
     init(
         _ purpose: Purpose, session: sending any Session, worker: any Worker, time: any TimeSource,
-        randomness: any Randomness, limits: Limits, keys: RowKeys, log: Log
+        randomness: any Randomness, limits: Limits, keys: RowKeys, chain: AuditChain?, log: Log
     ) {
         self.keys = keys
+        self.chain = chain
         self.log = log
         self.purpose = purpose
         self.randomness = randomness
@@ -217,7 +220,7 @@ final class Lane: Sendable {
         if batch.contains(where: { $0.failures > Self.patientConflicts }) { pause() }
         let begun = time.instant()
         let authenticator = keys.current
-        var transaction = Transaction(batch, purpose)
+        var transaction = Transaction(batch, purpose, authenticator == nil ? nil : chain)
         var hasWritten = false
         var place: SessionHost?
         let outcome: Result<[Result<[Rows], StoreFailure>], SessionFailure> = session.withLock { session in

@@ -5,6 +5,8 @@ import World
 /// Makes the lanes of one store. Each lane has its own worker; all share limits, keys and clock.
 struct LaneFactory {
     let keys: RowKeys
+    let author: AuditAuthor
+    private let chainsAudit: Bool
     private let limits: Lane.Limits
     private let time: any TimeSource
     private let randomness: any Randomness
@@ -16,6 +18,8 @@ struct LaneFactory {
         worker: @escaping (String) throws -> any Worker
     ) {
         keys = RowKeys(options.rows, options.personal)
+        author = options.author
+        chainsAudit = options.chainsAudit
         var limits = Lane.Limits()
         limits.batch = options.batch
         limits.waiting = options.waiting
@@ -36,6 +40,7 @@ struct LaneFactory {
             }
         return Lane(
             purpose, session: session, worker: worker, time: time, randomness: randomness, limits: limits, keys: keys,
+            chain: purpose == .writing && chainsAudit ? AuditChain(author, time: time) : nil,
             log: log.with([.lane: name]))
     }
 }

@@ -23,13 +23,15 @@ public final class Store: Sendable {
     private let watching: Lane
     private let logFile: WALCheckpointer?
     private let keys: RowKeys
+    private let author: AuditAuthor
     private let limit: Duration
     private let time: any TimeSource
 
     init(
         writes: Lane, reads: Lane?, watching: Lane?, logFile: WALCheckpointer?, hosts: [String], schemaVersion: Int64,
-        keys: RowKeys, limit: Duration, time: any TimeSource
+        keys: RowKeys, author: AuditAuthor, limit: Duration, time: any TimeSource
     ) {
+        self.author = author
         self.logFile = logFile
         self.keys = keys
         self.hosts = hosts
@@ -70,8 +72,10 @@ public final class Store: Sendable {
     private func run(_ script: Script, in lane: Lane) async throws(StoreFailure) -> [Rows] {
         let loop = EventLoop.current
         let script = try script.resolved(by: keys.personal)
+        let cause = AuditCause(
+            actor: Actor.current?.text ?? author.actor, request: LoggedRequest.id, reason: author.reason)
         let answer = await withUnsafeContinuation { continuation in
-            let submission = Submission(script, of: .current, deadline: time.instant() + limit, loop: loop) {
+            let submission = Submission(script, of: .current, by: cause, deadline: time.instant() + limit, loop: loop) {
                 continuation.resume(returning: $0)
             }
             submission.giveUp(after: limit)

@@ -23,6 +23,10 @@ public struct StoreOptions: Sendable {
     /// Seals and opens personal values. If nil, they are written in the clear, and sealed ones
     /// cannot be read.
     public var personal: PersonalSealer?
+    /// Whether audit rows are signed in a chain. False is only for benchmarks.
+    public var chainsAudit = true
+    /// The program, for the audit.
+    public var author = AuditAuthor(program: "tool", host: "")
 
     public init() {}
 }
@@ -79,7 +83,7 @@ extension Store {
             }
             return Store(
                 writes: writing, reads: reading, watching: nil, logFile: nil, hosts: url.places,
-                schemaVersion: version, keys: factory.keys, limit: options.deadline, time: time)
+                schemaVersion: version, keys: factory.keys, author: factory.author, limit: options.deadline, time: time)
         } catch {
             throw failure(error, at: url)
         }
@@ -126,7 +130,7 @@ extension Store {
             }
             return Store(
                 writes: writes, reads: reads, watching: watching, logFile: logFile, hosts: url.places,
-                schemaVersion: version, keys: factory.keys, limit: options.deadline, time: time)
+                schemaVersion: version, keys: factory.keys, author: factory.author, limit: options.deadline, time: time)
         } catch {
             throw failure(error, at: url)
         }

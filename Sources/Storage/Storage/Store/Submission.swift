@@ -16,6 +16,8 @@ final class Submission: Sendable {
     let script: Script
     /// The tenant on whose behalf the script runs. Each tenant has its own place in the queue.
     let tenant: Tenant
+    /// The cause of the audit rows that the script writes.
+    let cause: AuditCause
     /// The time at which the caller stops waiting.
     let deadline: Instant
     /// The loop of the caller, where answers are delivered; nil if the caller has none.
@@ -23,11 +25,12 @@ final class Submission: Sendable {
     private let waiting: Mutex<Waiting>
 
     init(
-        _ script: Script, of tenant: Tenant, deadline: Instant, loop: EventLoop?,
+        _ script: Script, of tenant: Tenant, by cause: AuditCause, deadline: Instant, loop: EventLoop?,
         receive: @escaping @Sendable (ScriptResult) -> Void
     ) {
         self.script = script
         self.tenant = tenant
+        self.cause = cause
         self.deadline = deadline
         self.loop = loop
         waiting = Mutex(Waiting(receive: receive))

@@ -3,8 +3,8 @@ import Relay
 /// Runs a batch of scripts in one transaction, in their order in the queue.
 ///
 /// Purpose: it does the work between BEGIN and COMMIT. It looks up operations that may already be
-/// committed, checks signed rows (`RowCheck`), runs the writes and reads, and signs the changed
-/// rows.
+/// committed, checks signed rows (`RowCheck`), runs the writes and reads, signs the changed
+/// rows, and appends a link to the chain of the audit (`AuditBatch`).
 ///
 /// Invariants: a script does not run if a row that must be genuine is not (`SignedRows.Use`). A
 /// script that was committed before runs only its reads. After any failure other than `.lost`, the
@@ -17,11 +17,14 @@ import Relay
 struct Transaction {
     private let entries: [Lane.Entry]
     private let purpose: Purpose
+    /// The chain of the audit rows; nil if the transaction only reads or has no keys.
+    private let chain: AuditChain?
     private(set) var hasBegun = false
 
-    init(_ entries: [Lane.Entry], _ purpose: Purpose) {
+    init(_ entries: [Lane.Entry], _ purpose: Purpose, _ chain: AuditChain?) {
         self.entries = entries
         self.purpose = purpose
+        self.chain = chain
     }
 
     /// Runs the scripts and returns the results of each script's reads. After a failure other than
@@ -33,23 +36,24 @@ struct Transaction {
         try session.begin(purpose)
         hasBegun = true
         do throws(SessionFailure) {
+            let audit = AuditBatch(chain, try chain?.next(on: session), authenticator)
             let done = try committedBefore(on: session)
             guard let authenticator, entries.contains(where: { !$0.submission.script.rows.isEmpty }) else {
-                let rows = try session.run(steps(without: done, forged: [:]))
-                try session.commit()
+                let steps = steps(without: done, forged: [:], audit)
+                let rows = try session.run(steps)
+                try audit.commit(steps, rows, on: session)
                 return answers(rows[...], done, forged: [:])
             }
             if purpose != .writing { return try read(on: session, authenticator) }
             var check = RowCheck(entries.map(\.submission.script), purpose, authenticator)
             try check.check(session.run(check.steps))
-            let steps = steps(without: done, forged: check.forged)
+            let steps = steps(without: done, forged: check.forged, audit)
             let written = check.written(without: done)
             // The rows to sign are read after the scripts, in the same exchange with the server.
             let rows = try session.run(steps + written.map { $0.reading(for: purpose) })
             try check.record(steps, rows)
             let signatures = try check.signatures(written, rows.dropFirst(steps.count))
-            if !signatures.isEmpty { _ = try session.run(signatures) }
-            try session.commit()
+            try audit.commit(steps, rows, signatures, on: session)
             return answers(rows[...], done, forged: check.forged)
         } catch {
             session.rollBack()
@@ -64,7 +68,7 @@ struct Transaction {
     ) throws(SessionFailure) -> [Result<[Rows], StoreFailure>] {
         var check = RowCheck(entries.map(\.submission.script), purpose, authenticator)
         let checks = check.steps
-        let rows = try session.run(checks + steps(without: [], forged: [:]))
+        let rows = try session.run(checks + steps(without: [], forged: [:], AuditBatch()))
         try session.commit()
         try check.check(rows.prefix(checks.count))
         return answers(rows.dropFirst(checks.count), [], forged: [:]).enumerated().map { index, answer in
@@ -72,10 +76,16 @@ struct Transaction {
         }
     }
 
-    private func steps(without done: Set<Int>, forged: [Int: String]) -> [BoundStatement] {
+    private func steps(
+        without done: Set<Int>, forged: [Int: String], _ audit: AuditBatch
+    ) -> [BoundStatement] {
         var steps: [BoundStatement] = []
         for (index, entry) in entries.enumerated() where forged[index] == nil {
-            if !done.contains(index) { steps.append(contentsOf: entry.submission.script.writes) }
+            if !done.contains(index) {
+                for write in entry.submission.script.writes {
+                    steps.append(audit.completed(write, by: entry.submission.cause))
+                }
+            }
             steps.append(contentsOf: entry.submission.script.reads)
         }
         return steps

@@ -103,6 +103,13 @@ struct SignedRowsFixture {
             Column("proof", "'operator'"), Column("ready_at", moment), Column("announced_at", moment),
             Column("challenge_id", id), Column("expires_at", moment), Column("state", "'proved'"),
         ],
+        "audit_writer": [
+            Column("id", id), Column("program", "'other'"), Column("host", "'stranger'"), Column("started_at", moment),
+            Column("public_key", "x'04'"),
+        ],
+        "audit_checkpoint": [
+            Column("writer", id), Column("sequence", "9"), Column("hash", digest), Column("at", moment),
+        ],
         "outbox": [
             Column("id", id), Column("kind", "'mail'"), Column("event", "'user.unlocked'"), Column("user_id", id),
             Column("website_id", id), Column("challenge_id", id), Column("device_id", id), Column("factor_id", id),
@@ -135,6 +142,8 @@ struct SignedRowsFixture {
         "idempotency": ["state", "holder", "status", "answer", "mac"],
         "notice": ["read_at", "operation", "mac"],
         "recovery": ["proved_at", "started_by", "stopped_by", "created_at", "operation", "mac"],
+        "audit_writer": ["mac"],
+        "audit_checkpoint": ["mac"],
         "outbox": [
             "ordinal", "webhook_due_at", "language", "created_at", "expires_at", "ambiguous_at", "dead_at", "reason",
             "due_at",
@@ -196,6 +205,11 @@ struct SignedRowsFixture {
             INSERT INTO recovery (id, user_id, factor, state, link, address, started_by, created_at, expires_at, operation)
             SELECT id, id, 'totp', 'opened', \(Self.digest.dropLast(3))88', 'ada@example.com', 'website', created_at,
             '\(now)', id FROM user
+            """)
+        try rig.execute(
+            """
+            INSERT INTO audit_checkpoint (writer, sequence, hash, at)
+            SELECT id, 0, \(Self.digest.dropLast(3))88', '\(now)' FROM audit_writer
             """)
         try rig.execute("DELETE FROM outbox")
         try rig.execute(

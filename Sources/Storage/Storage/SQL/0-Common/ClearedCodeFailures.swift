@@ -26,7 +26,7 @@ extension Store {
 private let markLocked = Statement(
     "UPDATE user SET operation = :operation WHERE id = :user AND state = 'active' AND codes_locked_at = :lockedAt")
 
-private let auditReopened = Statement(
+private let auditReopened = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, proof)
     SELECT :operation, :now, 'codes.unlocked', u.website_id, u.id, c.id, c.device_id, c.proof

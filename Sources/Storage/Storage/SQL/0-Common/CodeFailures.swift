@@ -45,7 +45,7 @@ enum CodeFailures {
             ], lists: ["factor": wrong.factors.map { .id($0.id) }])
     }
 
-    private static let auditWrong = Statement(
+    private static let auditWrong = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, outcome, proof)
         SELECT :operation, :now, '\(WrongCode.event)', u.website_id, u.id, :challenge, :kind, 'code' FROM user u

@@ -36,7 +36,7 @@ struct CodeLock {
     var rows: [SignedRows] { AccountEventRows.rows(.codesLocked, as: operation) }
 }
 
-private let auditLock = Statement(
+private let auditLock = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, proof)
     SELECT :own, :now, :event, u.website_id, u.id, :challenge, 'code' FROM user u

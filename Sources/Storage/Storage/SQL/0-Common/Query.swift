@@ -57,10 +57,11 @@ enum Audit {
     static let happened = Statement("SELECT at FROM audit WHERE operation = :operation")
 
     /// The end of every statement that writes the audit: a repeated change leaves the existing row
-    /// as it is.
+    /// as it is. MariaDB returns an existing row, too, and `repeated` tells it from a new one.
     static let once = """
-         /*M! ON DUPLICATE KEY UPDATE operation = audit.operation */
+         /*M! ON DUPLICATE KEY UPDATE repeated = 1 */
         /*S! ON CONFLICT DO NOTHING */
+        RETURNING \(AuditRow.list), repeated
         """
 }
 

@@ -90,7 +90,7 @@ public enum Activations {
         return Activated(expiresAt: at + NewActivation.lifetime, secret: try rows[1].operationSecret)
     }
 
-    private static let auditActivation = Statement(
+    private static let auditActivation = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
         SELECT :operation, :now, 'user.activation', u.website_id, u.id, :approval

@@ -101,8 +101,8 @@ extension AddressCode {
     }
 }
 
-private let auditCode = Statement("\(auditSending) \(Audit.once)")
-private let auditTextCode = Statement("\(auditSending) AND \(SMSBudget.hasRoom) \(Audit.once)")
+private let auditCode = Statement.audit("\(auditSending) \(Audit.once)")
+private let auditTextCode = Statement.audit("\(auditSending) AND \(SMSBudget.hasRoom) \(Audit.once)")
 
 private let auditSending = """
     INSERT INTO audit (operation, at, event, website_id, user_id, outcome)

@@ -83,10 +83,10 @@ private let voidSent = Statement(
 private let dropUnsent = Statement(
     "DELETE FROM outbox WHERE user_id = :user AND factor_id = :factor AND \(Guards.userMarked)")
 
-private let auditChange = Statement(
+private let auditChange = Statement.audit(
     """
-    INSERT INTO audit (operation, at, event, website_id, user_id, note)
-    SELECT :operation, :now, 'user.changed', u.website_id, u.id, :note FROM user u
+    INSERT INTO audit (operation, at, event, website_id, user_id)
+    SELECT :operation, :now, 'user.changed', u.website_id, u.id FROM user u
     WHERE u.id = :user AND u.operation = :operation
     \(Audit.once)
     """)

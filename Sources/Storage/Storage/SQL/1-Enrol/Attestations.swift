@@ -44,7 +44,7 @@ extension Store: AttestationStore {
 private let attestationOfDevice = Statement("\(AttestationRows.select) WHERE a.device_id = :device")
 private let attestationsOfUser = Statement("\(AttestationRows.select) WHERE a.user_id = :user")
 
-private let auditNotAttested = Statement(
+private let auditNotAttested = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, device_id, outcome)
     SELECT :operation, :now, 'attestation.refused', :website, :user, :device, :fault /*M! FROM DUAL */ WHERE 1 = 1

@@ -35,7 +35,7 @@ private let markUserOfWebsite = Statement(
     """)
 
 /// Audits a new device token of a phone that is already bound. Nobody is notified of it.
-private let auditReplaced = Statement(
+private let auditReplaced = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, device_id, proof)
     SELECT :operation, :now, 'device.changed', u.website_id, u.id, d.id, 'website'
@@ -44,7 +44,7 @@ private let auditReplaced = Statement(
     \(Audit.once)
     """)
 
-private let auditByWebsite = Statement(
+private let auditByWebsite = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, device_id, proof)
     SELECT :operation, :now, '\(BoundPhone.event)', u.website_id, u.id, d.id, 'website'

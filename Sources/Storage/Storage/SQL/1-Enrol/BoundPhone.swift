@@ -44,7 +44,7 @@ extension BoundPhone {
                 .deviceBound, user: user, device: device, after: event, at: now, as: operation)
     }
 
-    private static let auditDevice = Statement(
+    private static let auditDevice = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome)
         SELECT :operation, :now, CASE d.state WHEN 'active' THEN '\(event)' ELSE 'device.waiting' END,

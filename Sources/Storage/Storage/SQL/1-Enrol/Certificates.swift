@@ -91,7 +91,7 @@ private let countOfUser = Statement(
     WHERE d.user_id = :user AND c.expires_at > :now
     """)
 
-private let auditCertificate = Statement(
+private let auditCertificate = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, device_id)
     SELECT :operation, :now, 'device.certificate', u.website_id, u.id, d.id

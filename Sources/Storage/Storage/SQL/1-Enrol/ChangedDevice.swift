@@ -43,7 +43,7 @@ extension Phones {
 
     /// Audits the change. A phone with an approval is waiting, or was waiting until this change.
     /// Nobody was notified that it was bound, so its event is `device.withdrawn`.
-    private static let auditDevice = Statement(
+    private static let auditDevice = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, device_id, outcome)
         SELECT :operation, :now, CASE WHEN d.approval IS NULL THEN :event ELSE 'device.withdrawn' END,

@@ -52,7 +52,7 @@ private let endOpen = Statement(
 
 /// Audits the deletion. The newest challenge is deleted with the user, so this row also reports its
 /// end.
-private let auditForgotten = Statement(
+private let auditForgotten = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, outcome)
     SELECT :operation, :now, 'user.forgotten', u.website_id, u.id, c.id, :author FROM user u
@@ -63,7 +63,7 @@ private let auditForgotten = Statement(
 
 /// Audits the ends of the challenges that were open beside the newest one (see `OpenChallenges`).
 /// The statement must follow `auditForgotten`, because `endedWith` finds these rows after its row.
-private let auditOthersEnded = Statement(
+private let auditOthersEnded = Statement.audit(
     """
     \(Audit.endedChallenges) c.user_id = :user AND c.operation = :operation
     AND \(OpenChallenges.besideNamed)
@@ -86,8 +86,15 @@ private let endedWith = Statement(
 private let belongings = [
     forgetSecrets, forgetEntries, forgetNews, forgetSteps, forgetChallenges, forgetReports, forgetTagged, forgetDevices,
     forgetAttestations, forgetActivations, forgetSentCodes, forgetFactors, forgetRecoveryCodes, forgetNotices,
-    forgetRecoveries,
+    forgetRecoveries, forgetWords,
 ]
+
+/// Deletes the words of the user's audit rows. The rows keep a digest of them.
+private let forgetWords = Statement(
+    """
+    DELETE FROM audit_detail WHERE operation IN (SELECT a.operation FROM audit a WHERE a.user_id = :user)
+    AND \(Guards.audited)
+    """)
 
 /// Mails alone have secrets.
 private let forgetSecrets = Statement(

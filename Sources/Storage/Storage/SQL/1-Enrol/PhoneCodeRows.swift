@@ -162,7 +162,7 @@ private let recordRequest = Statement(
     WHERE id = :device AND (secret_asked_at IS NULL OR secret_asked_at < :asked) AND \(Guards.userMarked)
     """)
 
-private let auditDelivery = Statement(
+private let auditDelivery = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, device_id, outcome)
     SELECT :operation, :now, CASE WHEN EXISTS

@@ -120,7 +120,7 @@ private let countWrongPIN = Statement(
     AND NOT \(Guards.audited)
     """)
 
-private let auditWrongPIN = Statement(
+private let auditWrongPIN = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome)
     SELECT :operation, :now, CASE WHEN :isPUK = 1 AND d.puk_failures >= \(PhonePIN.pukTries) THEN 'puk.locked'
@@ -146,7 +146,7 @@ private let storePIN = Statement(
     AND (:code IS NULL OR unlock_operation = :code AND unlock_failures = :codeFailures AND unlock_until > :now)
     """)
 
-private let auditPIN = Statement(
+private let auditPIN = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, device_id)
     SELECT :operation, :now, :event, u.website_id, u.id, d.id

@@ -156,7 +156,7 @@ extension Recoveries {
                     now: .timestamp(new.at), expiresAt: .timestamp(new.life.expiresAt), operation: own, user: user)
             ] + mail(new.mail, about: new.id, of: new.user, besides: nil, at: new.at, as: operation) + [
                 auditStarted(
-                    operation: own, now: .timestamp(new.at), author: .word(new.startedBy), recovery: id)
+                    operation: own, now: .timestamp(new.at), note: .word(new.startedBy), recovery: id)
             ]
         let change = Change(
             "recover", operation,
@@ -198,10 +198,10 @@ extension Recoveries {
         WHERE u.id = :user AND u.operation = :operation
         """)
 
-    private static let auditStarted = Statement(
+    private static let auditStarted = Statement.audit(
         """
-        INSERT INTO audit (operation, at, event, website_id, user_id, outcome, note)
-        SELECT :operation, :now, 'recovery.started', u.website_id, u.id, r.factor, :author
+        INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
+        SELECT :operation, :now, 'recovery.started', u.website_id, u.id, r.factor
         FROM recovery r JOIN user u ON u.id = r.user_id WHERE r.id = :recovery AND r.operation = :operation
         \(Audit.once)
         """)
@@ -311,10 +311,10 @@ extension Recoveries {
         """)
 
     /// Audits a change of a recovery whose row has the mark `own`.
-    static let auditRecovery = Statement(
+    static let auditRecovery = Statement.audit(
         """
-        INSERT INTO audit (operation, at, event, website_id, user_id, outcome, note)
-        SELECT :operation, :now, :event, u.website_id, u.id, coalesce(:outcome, r.factor), :note
+        INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
+        SELECT :operation, :now, :event, u.website_id, u.id, coalesce(:outcome, r.factor)
         FROM recovery r JOIN user u ON u.id = r.user_id WHERE r.id = :recovery AND r.operation = :own
         \(Audit.once)
         """)

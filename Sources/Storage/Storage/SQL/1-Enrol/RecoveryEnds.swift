@@ -39,7 +39,7 @@ extension Recoveries {
                 Locks.hold(user: person),
                 cancelOfFactor(
                     author: .word(author), operation: own, factor: .word(factor), user: person, now: .timestamp(now)),
-                auditEnded(own: own, now: .timestamp(now), user: person, reason: .word(author)),
+                auditEnded(own: own, now: .timestamp(now), user: person, note: .word(author)),
             ] + cancelled(of: user, at: now, own: operation.id, as: operation))
         return Query(change: change) { rows in rows.happened }
     }
@@ -141,7 +141,7 @@ extension Recoveries {
     ) -> [BoundStatement] {
         let own = operation.endOfRecoveries
         return [
-            auditEnded(own: .id(own), now: .timestamp(now), user: .id(user), reason: .word(reason))
+            auditEnded(own: .id(own), now: .timestamp(now), user: .id(user), note: .word(reason))
         ] + voided(of: user, at: now, own: own)
             + AccountEventRows.webhook(.recoveryCancelled, user: user, at: now, as: operation, noted: own)
     }
@@ -169,11 +169,11 @@ extension Recoveries {
 
     /// Audits each end. The first row has the mark, and each other one the id of its recovery,
     /// because a recovery ends once.
-    private static let auditEnded = Statement(
+    private static let auditEnded = Statement.audit(
         """
-        INSERT INTO audit (operation, at, event, website_id, user_id, outcome, note)
+        INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
         SELECT CASE r.id WHEN (SELECT min(f.id) FROM recovery f WHERE f.user_id = :user AND f.operation = :own)
-        THEN :own ELSE r.id END, :now, 'recovery.cancelled', u.website_id, u.id, r.factor, :reason
+        THEN :own ELSE r.id END, :now, 'recovery.cancelled', u.website_id, u.id, r.factor
         FROM recovery r JOIN user u ON u.id = r.user_id WHERE r.user_id = :user AND r.operation = :own
         \(Audit.once)
         """)
@@ -252,7 +252,7 @@ extension Recoveries {
             + AccountEventRows.steps(.recoveryDone, user: user, device: nil, at: now, as: operation, noted: own)
     }
 
-    private static let auditDone = Statement(
+    private static let auditDone = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
         SELECT :own, :now, 'recovery.done', u.website_id, u.id, r.factor FROM recovery r JOIN user u ON u.id = r.user_id
@@ -294,7 +294,7 @@ extension Recoveries {
 
     /// Audits each phone that is unbound. The row has the phone's id as its operation, because a
     /// phone is unbound for good.
-    private static let auditUnbound = Statement(
+    private static let auditUnbound = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, device_id, outcome)
         SELECT d.id, :now, CASE WHEN d.approval IS NULL THEN 'device.unbound' ELSE 'device.withdrawn' END, u.website_id,

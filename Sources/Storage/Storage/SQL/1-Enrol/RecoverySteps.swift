@@ -185,7 +185,7 @@ extension Recoveries {
         AND \(Guards.challengeWritten)
         """)
 
-    private static let auditAnswered = Statement(
+    private static let auditAnswered = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome)
         SELECT :own, :now, :event, u.website_id, u.id, :challenge, :device, r.factor

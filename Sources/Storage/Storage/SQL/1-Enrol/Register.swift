@@ -58,7 +58,7 @@ private let insertUser = Statement(
     FROM website w WHERE w.id = :website AND w.state = 'active' AND \(TakenAddresses.areFree)
     """)
 
-private let auditUser = Statement(
+private let auditUser = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id)
     SELECT :operation, :now, 'user.registered', u.website_id, u.id FROM user u

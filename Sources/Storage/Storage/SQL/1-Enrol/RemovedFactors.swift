@@ -26,7 +26,7 @@ extension Factors {
         ) { rows in rows.happened }
     }
 
-    private static let auditDropped = Statement(
+    private static let auditDropped = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
         SELECT :operation, :now, 'factor.dropped', u.website_id, u.id, :kind FROM user u

@@ -204,7 +204,7 @@ private let markUser = Statement("UPDATE user SET operation = :operation WHERE \
 
 private let mayBeRecorded = Statement("SELECT 1 FROM user WHERE \(isPermitted)")
 
-private let auditTagged = Statement(
+private let auditTagged = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, device_id, outcome)
     SELECT :operation, :now, CASE WHEN EXISTS (SELECT 1 FROM tagged_certificate t

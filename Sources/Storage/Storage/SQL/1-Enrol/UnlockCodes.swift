@@ -79,7 +79,7 @@ public enum UnlockCodes {
         WHERE id = :device AND user_id = :user AND unlock_operation IS NOT NULL AND NOT \(Guards.audited)
         """)
 
-    private static let audit = Statement(
+    private static let audit = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, device_id, outcome)
         SELECT :operation, :now, :event, u.website_id, u.id, d.id, :author
@@ -140,7 +140,7 @@ private let countWrongCode = Statement(
     AND unlock_failures < \(UnlockCode.tries) AND NOT \(Guards.audited)
     """)
 
-private let auditWrongCode = Statement(
+private let auditWrongCode = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, device_id, outcome)
     SELECT :operation, :now,

@@ -51,7 +51,7 @@ public enum Factors {
         WHERE r.id = f.approval AND (r.state <> 'proved' OR r.expires_at <= :now)))
         """)
 
-    private static let auditConfirmed = Statement(
+    private static let auditConfirmed = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, outcome, proof)
         SELECT :operation, :now, 'factor.bound', u.website_id, u.id, :kind, 'code' FROM user u
@@ -141,7 +141,7 @@ public enum Factors {
         auditFactor(operation: .id(operation), now: .timestamp(now), event: .text(event), factor: .id(factor))
     }
 
-    private static let auditFactor = Statement(
+    private static let auditFactor = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, outcome)
         SELECT :operation, :now, :event, u.website_id, u.id, f.approval, f.kind

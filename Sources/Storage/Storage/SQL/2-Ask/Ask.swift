@@ -94,7 +94,7 @@ private let dropEntries = Statement(
     \(AskScript.superseded) /*S! ) */ AND \(OutboxRows.exceptWebhooks)
     """)
 
-private let auditSuperseded = Statement("\(Audit.endedChallenges) \(AskScript.superseded) \(Audit.once)")
+private let auditSuperseded = Statement.audit("\(Audit.endedChallenges) \(AskScript.superseded) \(Audit.once)")
 
 /// Part 3 puts the pushes into the outbox. This relay has the lease on them.
 extension AskScript {
@@ -205,7 +205,7 @@ extension AskScript {
     }
 }
 
-private let auditAsk = Statement(
+private let auditAsk = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, outcome)
     SELECT :operation, :now, 'challenge.asked', c.website_id, c.user_id, c.id, coalesce(c.reason, c.factor)

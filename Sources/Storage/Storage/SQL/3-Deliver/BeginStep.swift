@@ -55,7 +55,7 @@ extension BeginScript {
     }
 }
 
-private let auditBegin = Statement(
+private let auditBegin = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, outcome)
     SELECT :operation, :now, 'factor.begun', c.website_id, c.user_id, c.id, :factor

@@ -114,7 +114,7 @@ extension Store {
     }
 }
 
-private let auditSettle = Statement(
+private let auditSettle = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome)
     SELECT :operation, :now, 'push.settled', c.website_id, c.user_id, c.id, o.device_id, :outcome

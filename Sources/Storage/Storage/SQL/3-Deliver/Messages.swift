@@ -125,7 +125,7 @@ extension Store {
     }
 }
 
-private let auditSettle = Statement(
+private let auditSettle = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome)
     SELECT :operation, :now, :event, u.website_id, u.id, o.challenge_id, o.device_id, :outcome

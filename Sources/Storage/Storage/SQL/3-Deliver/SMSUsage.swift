@@ -22,7 +22,7 @@ extension Store: SMSUsageStore {
     }
 }
 
-private let auditSent = Statement(
+private let auditSent = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, outcome) VALUES (:operation, :now, 'sms.accounted', :prefix)
     \(Audit.once)

@@ -24,7 +24,7 @@ extension Store {
 
 /// Audits a report. The row is written even if the user is already frozen, so that a repeated
 /// report is recognized.
-private let auditReport = Statement(
+private let auditReport = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome, proof)
     SELECT :operation, :now, 'fraud.reported', u.website_id, u.id, c.id, d.id, coalesce(c.reason, c.decision), 'signed'
@@ -167,7 +167,7 @@ extension AnswerEffects {
     }
 }
 
-private let auditUser = Statement(
+private let auditUser = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, proof)
     SELECT :own, :now, :event, u.website_id, u.id, :challenge, :device, :proof FROM user u

@@ -103,7 +103,7 @@ extension Store {
     }
 }
 
-private let auditRefused = Statement(
+private let auditRefused = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome)
     SELECT :operation, :now, 'decision.refused', :website, :user, :challenge, :device, :fault

@@ -273,7 +273,7 @@ private let dropEntries = Statement(
     DELETE FROM outbox WHERE challenge_id = :challenge AND \(OutboxRows.exceptWebhooks) AND \(Guards.challengeWritten)
     """)
 
-private let auditEnd = Statement(
+private let auditEnd = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome, proof)
     SELECT :operation, :now, :event, c.website_id, c.user_id, c.id, c.device_id, :outcome, c.proof

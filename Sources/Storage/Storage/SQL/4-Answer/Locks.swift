@@ -60,7 +60,7 @@ extension Locks {
         UPDATE device SET failures = 0, failed_at = NULL WHERE user_id = :user AND failures > 0 AND \(Guards.userMarked)
         """)
 
-    private static let auditUnlock = Statement(
+    private static let auditUnlock = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
         SELECT :operation, :now, 'user.unlocked', u.website_id, u.id, :author
@@ -102,7 +102,7 @@ extension Locks {
 
     /// Audits the lock. The statement must precede the lock, because the user's former state
     /// determines the event.
-    private static let auditLock = Statement(
+    private static let auditLock = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
         SELECT :operation, :now, CASE u.state WHEN 'active' THEN 'user.locked' ELSE 'user.taken' END, u.website_id, u.id,
@@ -151,7 +151,7 @@ extension Locks {
         auditEndedOf(now: .timestamp(now), user: .id(user), operation: .id(operation), reason: .word(reason))
     }
 
-    private static let auditEndedOf = Statement(
+    private static let auditEndedOf = Statement.audit(
         """
         \(Audit.endedChallenges) c.user_id = :user AND c.operation = :operation AND c.reason = :reason
         \(Audit.once)

@@ -93,7 +93,7 @@ extension EndpointHealth {
         AND \(hasURL) AND NOT EXISTS (SELECT 1 FROM audit a WHERE a.operation = :own)
         """)
 
-    private static let auditDisabled = Statement(
+    private static let auditDisabled = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, outcome)
         SELECT :own, :now, 'webhook.disabled', ep.website_id, ep.disabled_by

@@ -55,7 +55,7 @@ public enum NoticeRows {
         """)
 
     /// Audits the change that this operation has made to a notice.
-    private static let auditNotice = Statement(
+    private static let auditNotice = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
         SELECT :operation, :now, :event, u.website_id, u.id, :author FROM notice n JOIN user u ON u.id = n.user_id
@@ -172,7 +172,7 @@ extension NoticeRows {
         WHERE id = :notice AND user_id = :user AND read_at IS NULL
         """)
 
-    private static let auditFetch = Statement(
+    private static let auditFetch = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, device_id)
         SELECT :operation, :now, 'notice.read', u.website_id, u.id, :device FROM notice n JOIN user u ON u.id = n.user_id

@@ -95,7 +95,7 @@ extension WebhookSettlement {
     }
 }
 
-private let auditDead = Statement(
+private let auditDead = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome)
     SELECT :own, :now, 'webhook.dead', o.website_id, o.user_id, o.challenge_id, o.device_id, :outcome

@@ -29,7 +29,7 @@ extension DirectoryWrites {
     }
 }
 
-private let auditDisabled = Statement(
+private let auditDisabled = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
     SELECT :operation, :now, 'user.disabled', u.website_id, u.id, 'directory' FROM user u
@@ -70,7 +70,7 @@ extension Locks {
         directory_id = NULL, policy = NULL, operation = :operation WHERE id = :user AND state = 'disabled'
         """)
 
-    private static let auditEnabled = Statement(
+    private static let auditEnabled = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
         SELECT :operation, :now, 'user.enabled', u.website_id, u.id, :author

@@ -61,7 +61,7 @@ private let insertUser = Statement(
     AND \(TakenAddresses.areFree)
     """)
 
-private let auditAdded = Statement(
+private let auditAdded = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
     SELECT :operation, :now, 'user.registered', u.website_id, u.id, 'directory' FROM user u
@@ -185,7 +185,7 @@ private let unmarkUnwritten = Statement(
     OR :setsPhone = 1 AND \(PersonalForms.differ("coalesce(phone, '')", "anyPhone")))
     """)
 
-private let auditUpdated = Statement(
+private let auditUpdated = Statement.audit(
     """
     INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
     SELECT :operation, :now, :event, u.website_id, u.id, 'directory' FROM user u

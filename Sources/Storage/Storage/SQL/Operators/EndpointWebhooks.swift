@@ -20,7 +20,7 @@ extension WebhookEndpoints {
         return Query(change: Change("replay", operation, [audit])) { $0.happened }
     }
 
-    private static let auditReplay = Statement(
+    private static let auditReplay = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, outcome)
         SELECT :operation, :now, 'webhook.replayed', ep.website_id, 'operator' FROM webhook_endpoint ep

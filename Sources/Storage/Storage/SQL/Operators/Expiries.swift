@@ -26,10 +26,10 @@ public enum Expiries {
         UPDATE user SET expires_at = :expiresAt, expires_by = :author, operation = :operation WHERE id = :user
         """)
 
-    private static let auditExpiry = Statement(
+    private static let auditExpiry = Statement.audit(
         """
-        INSERT INTO audit (operation, at, event, website_id, user_id, outcome, note)
-        SELECT :operation, :now, 'user.expiry', u.website_id, u.id, :author, :note FROM user u
+        INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
+        SELECT :operation, :now, 'user.expiry', u.website_id, u.id, :author FROM user u
         WHERE u.id = :user AND u.operation = :operation
         \(Audit.once)
         """)

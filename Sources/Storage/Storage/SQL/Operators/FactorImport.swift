@@ -128,7 +128,7 @@ extension FactorImport {
     private static let held =
         "SELECT 1 FROM factor f WHERE f.user_id = user.id AND f.state = 'active' AND f.kind = :kind"
 
-    private static let auditImport = Statement(
+    private static let auditImport = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
         SELECT :operation, :now, 'factor.imported', u.website_id, u.id, :kind FROM user u

@@ -62,10 +62,10 @@ public enum Identities {
         operation = :operation WHERE id = :user AND (state = 'active' OR :isMailed = 0 AND state <> 'disabled')
         """)
 
-    private static let auditConfirmed = Statement(
+    private static let auditConfirmed = Statement.audit(
         """
-        INSERT INTO audit (operation, at, event, website_id, user_id, outcome, note)
-        SELECT :operation, :now, 'user.identity', u.website_id, u.id, :outcome, :note FROM user u
+        INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
+        SELECT :operation, :now, 'user.identity', u.website_id, u.id, :outcome FROM user u
         WHERE u.id = :user AND u.operation = :operation
         \(Audit.once)
         """)

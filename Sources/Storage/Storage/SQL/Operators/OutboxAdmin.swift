@@ -137,7 +137,7 @@ extension OutboxAdmin {
                 operation: .id(operation)))
     }
 
-    private static let auditReplay = Statement(
+    private static let auditReplay = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome)
         SELECT :operation, :now, 'outbox.replayed', \(ofEntry) AND o.dead_at IS NOT NULL
@@ -174,7 +174,7 @@ extension OutboxAdmin {
     private static let dropSecret = Statement(
         "DELETE FROM operation_secret WHERE operation = :entry AND \(Guards.audited)")
 
-    private static let auditDrop = Statement(
+    private static let auditDrop = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, device_id, outcome)
         SELECT :operation, :now, 'outbox.dropped', \(ofEntry)

@@ -58,7 +58,7 @@ public enum PersonalExport {
         return Query(change: Change("user export", operation, [write])) { rows in rows.happened }
     }
 
-    private static let auditExport = Statement(
+    private static let auditExport = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, user_id, outcome)
         SELECT :operation, :now, 'user.exported', u.website_id, u.id, :author FROM user u WHERE u.id = :user

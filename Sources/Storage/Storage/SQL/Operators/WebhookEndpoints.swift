@@ -134,7 +134,7 @@ extension WebhookEndpoints {
         return Query(change: Change(name, operation, [step, audit])) { $0.happened }
     }
 
-    private static let auditChange = Statement(
+    private static let auditChange = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, outcome)
         SELECT :operation, :now, :event, ep.website_id, :author FROM webhook_endpoint ep

@@ -84,7 +84,7 @@ extension Websites {
         AND NOT EXISTS (SELECT 1 FROM website_key k WHERE k.thumbprint = :thumbprint)
         """)
 
-    private static let renewed = Statement(
+    private static let renewed = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, outcome)
         SELECT :operation, :now, 'website.renewed', w.id, 'operator' FROM website w

@@ -158,7 +158,7 @@ extension Websites {
         """
 
     /// Audits an operator's change that has marked the website's row.
-    static let auditChange = Statement(
+    static let auditChange = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id, outcome)
         SELECT :operation, :now, :event, w.id, 'operator' FROM website w
@@ -184,7 +184,7 @@ extension Websites {
                         oldPolicy: .text(old.policy), oldURL: .text(old.webhookURL)),
                     auditChange(
                         operation: .id(operation), now: .timestamp(now), event: .text("website.edited"),
-                        website: .id(website)),
+                        website: .id(website), changes: .text(WebsiteDifference.json(from: old, to: new))),
                 ]
                     + WebhookEndpoints.steps(
                         of: website, from: old.webhookURL, to: new.webhookURL, secrets, at: now, as: operation))

@@ -88,10 +88,10 @@ public enum RollingKeyRows {
         /*M! ON DUPLICATE KEY UPDATE kind = rolling_key.kind */ /*S! ON CONFLICT DO NOTHING */
         """)
 
-    private static let auditKey = Statement(
+    private static let auditKey = Statement.audit(
         """
-        INSERT INTO audit (operation, at, event, outcome, note)
-        SELECT :operation, :now, 'key.rolled', :author, :note FROM rolling_key k
+        INSERT INTO audit (operation, at, event, outcome)
+        SELECT :operation, :now, 'key.rolled', :author FROM rolling_key k
         WHERE k.kind = :kind AND k.number = :number AND k.sealed = :sealed
         \(Audit.once)
         """)

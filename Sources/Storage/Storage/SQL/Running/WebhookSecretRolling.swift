@@ -130,7 +130,7 @@ private enum WebhookSecretRows {
         """)
 
     /// Only the first time counts, so a website that fetches each minute does not fill the audit.
-    private static let auditFetch = Statement(
+    private static let auditFetch = Statement.audit(
         """
         INSERT INTO audit (operation, at, event, website_id)
         SELECT :operation, :now, 'webhook.fetched', ep.website_id FROM webhook_endpoint ep

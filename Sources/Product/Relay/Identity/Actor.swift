@@ -1,0 +1,32 @@
+import Domain
+
+/// The party that causes a change, for the audit. It is a task-local value, set where the caller is
+/// known, as `Tenant` is.
+public enum Actor: Sendable, Equatable {
+    case website(String)
+    case phone(DeviceID)
+    /// A source of users, whose sync changes a user.
+    case directory(String)
+    /// A caller without an identity, such as a phone that is not bound yet.
+    case anyone
+
+    /// The text in `audit.actor`.
+    public var text: String {
+        switch self {
+        case .website(let name): "website \(name)"
+        case .phone(let id): "phone \(id.text)"
+        case .directory(let source): "directory \(source)"
+        case .anyone: "anyone"
+        }
+    }
+
+    private static let local = TaskLocal<Actor?>(wrappedValue: nil)
+
+    /// The actor of the running task; nil if the program itself acts.
+    public static var current: Actor? { local.get() }
+
+    /// Runs work, and all tasks that it starts, on behalf of an actor; nil for the program itself.
+    public static func run<Value>(_ actor: Actor?, _ work: () async -> Value) async -> Value {
+        await local.withValue(actor) { await work() }
+    }
+}

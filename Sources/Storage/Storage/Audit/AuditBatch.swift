@@ -1,0 +1,82 @@
+import Crypto
+import World
+
+/// The audit rows of one transaction.
+///
+/// Purpose: it completes the statements that insert audit rows, and writes the rows' words and the
+/// link of the chain before the COMMIT, in the exchange that also signs the rows.
+///
+/// Invariant: the link names the rows that this transaction wrote. A row that existed before is in
+/// another link.
+struct AuditBatch {
+    private let chain: AuditChain?
+    private let place: AuditPlace?
+    private let authenticator: RowAuthenticator?
+
+    /// The batch of a transaction that only reads.
+    init() { self.init(nil, nil, nil) }
+
+    /// - Parameter place: the place of the link; nil if the rows are not signed.
+    init(_ chain: AuditChain?, _ place: AuditPlace?, _ authenticator: RowAuthenticator?) {
+        self.chain = chain
+        self.place = place
+        self.authenticator = authenticator
+    }
+
+    /// Returns the statement with the values that its caller does not bind. A statement that does
+    /// not insert audit rows stays as it is.
+    func completed(_ step: BoundStatement, by cause: AuditCause) -> BoundStatement {
+        guard step.statement.insertsAudit else { return step }
+        var words = step.words
+        words.reason = words.reason ?? cause.reason
+        let salt = words.isEmpty ? [] : SystemRandomness().bytes(AuditWords.saltBytes)
+        return step.audited(place, by: cause, words, salt: salt)
+    }
+
+    /// Runs the last statements of the transaction, and commits it.
+    ///
+    /// - Parameters:
+    ///   - steps: the statements that ran, and `rows` their results.
+    ///   - others: other statements that must run before the COMMIT.
+    func commit(
+        _ steps: [BoundStatement], _ rows: [Rows], _ others: [BoundStatement] = [], on session: any Session
+    ) throws(SessionFailure) {
+        var last = others
+        var entries: [AuditLink.Entry] = []
+        for (step, rows) in zip(steps, rows) where step.statement.insertsAudit {
+            for row in rows {
+                guard let entry = try Self.entry(row, step) else { continue }
+                entries.append(entry)
+                guard !step.words.isEmpty else { continue }
+                last.append(step.words.insertion(for: .blob(entry.operation), salt: step.salt))
+            }
+        }
+        var link: AuditLink?
+        if let chain, let place, let authenticator, !entries.isEmpty {
+            let made = try chain.link(entries, at: place)
+            last += chain.statements(made, authenticator)
+            link = made
+        }
+        let answers = last.isEmpty ? [] : try session.run(last)
+        if let link { try chain?.check(link, answers.last) }
+        do throws(SessionFailure) {
+            try session.commit()
+        } catch {
+            if let link, case .lost = error { chain?.lost(link) }
+            throw error
+        }
+        if let link { chain?.committed(link) }
+    }
+
+    /// Returns the entry of a row; nil if the row existed before.
+    private static func entry(_ row: Row, _ step: BoundStatement) throws(SessionFailure) -> AuditLink.Entry? {
+        do {
+            guard try row.isNull("repeated") else { return nil }
+            var values: [SQLValue] = []
+            for index in AuditRow.columns.indices { values.append(try row.value(at: index)) }
+            return AuditLink.Entry(operation: try row.blob("operation"), digest: AuditRow.digest(values))
+        } catch {
+            throw .statement("\(error) in: \(step.statement.sql)")
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Bytes
+import Crypto
+import JSON
+import Relay
+
+/// The newest link of a writer, as relays write it to a place outside of the database.
+public struct AuditHead: Sendable, Equatable {
+    public let writer: [UInt8]
+    public let sequence: Int64
+    public let at: String
+    let hash: [UInt8]
+    let signature: [UInt8]
+    let publicKey: [UInt8]
+
+    /// Whether the writer with this key has signed the link.
+    func isGenuine(_ key: P256PublicKey) -> Bool {
+        key.x963 == publicKey
+            && key.verify(signature: signature, over: AuditLink.signed(writer, sequence, at, hash))
+    }
+
+    var ownKey: P256PublicKey? { try? P256PublicKey(x963: publicKey) }
+
+    /// One line of a file with heads, without its end.
+    public var line: String {
+        let json = JSONValue.object([
+            "writer": .string(Hex.encode(writer)), "sequence": .integer(sequence), "at": .string(at),
+            "hash": .string(Hex.encode(hash)), "signature": .string(Hex.encode(signature)),
+            "public_key": .string(Hex.encode(publicKey)),
+        ])
+        return JSONWriter.text(json)
+    }
+
+    init(_ row: Row) throws(StoreFailure) {
+        writer = try row.blob("writer")
+        sequence = try row.integer("sequence")
+        at = try row.text("at")
+        hash = try row.blob("hash")
+        signature = try row.blob("signature")
+        publicKey = try row.blob("public_key")
+    }
+
+    /// Reads a line; nil if it is not one.
+    public init?(line: String) {
+        guard let members = try? JSONReader.read(Array(line.utf8)).object,
+            let sequence = members["sequence"]?.integer, let at = members["at"]?.string,
+            let writer = Self.bytes(members["writer"], 16), let hash = Self.bytes(members["hash"], 32),
+            let signature = Self.bytes(members["signature"], 64), let key = Self.bytes(members["public_key"], 65)
+        else { return nil }
+        self.writer = writer
+        self.sequence = sequence
+        self.at = at
+        self.hash = hash
+        self.signature = signature
+        publicKey = key
+    }
+
+    private static func bytes(_ value: JSONValue?, _ count: Int) -> [UInt8]? {
+        guard let text = value?.string, let bytes = Hex.decode(text), bytes.count == count else { return nil }
+        return bytes
+    }
+
+    /// Reads the heads of all writers, in pages by the writer's id.
+    public static func page(after writer: [UInt8]?) -> Query<[AuditHead]> {
+        Query(script: Script("audit heads", reads: [newest(writer: .blob(writer ?? []))])) {
+            rows throws(StoreFailure) in
+            var heads: [AuditHead] = []
+            for row in rows[0] { heads.append(try AuditHead(row)) }
+            return heads
+        }
+    }
+
+    public static let pageSize = 500
+
+    private static let newest = Statement(
+        """
+        SELECT l.writer, l.sequence, l.at, l.hash, l.signature, w.public_key FROM audit_writer w
+        JOIN audit_link l ON l.writer = w.id
+        AND l.sequence = (SELECT max(m.sequence) FROM audit_link m WHERE m.writer = w.id)
+        WHERE w.id > :writer ORDER BY w.id LIMIT \(pageSize)
+        """)
+}

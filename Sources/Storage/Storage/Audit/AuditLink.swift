@@ -1,0 +1,89 @@
+import Crypto
+import Relay
+
+/// A link of a writer's chain: the digests of the audit rows of one transaction, the hash of the
+/// link before it, and the writer's signature.
+struct AuditLink: Sendable, Equatable {
+    /// An audit row in a link.
+    struct Entry: Sendable, Equatable {
+        let operation: [UInt8]
+        let digest: [UInt8]
+
+        static let bytes = 48
+
+        init(operation: [UInt8], digest: [UInt8]) {
+            self.operation = operation
+            self.digest = digest
+        }
+    }
+
+    /// The hash before the first link.
+    static let start = [UInt8](repeating: 0, count: 32)
+
+    let writer: [UInt8]
+    let sequence: Int64
+    /// The time by the writer's clock, in the form of the store.
+    let at: String
+    let former: [UInt8]
+    let entries: [Entry]
+    let hash: [UInt8]
+    let signature: [UInt8]
+
+    /// Makes and signs a link.
+    init(
+        _ place: AuditPlace, at: String, after former: [UInt8], _ entries: [Entry], key: P256PrivateKey
+    ) throws(CryptoFailure) {
+        writer = place.writer
+        sequence = place.sequence
+        self.at = at
+        self.former = former
+        self.entries = entries
+        hash = Self.hash(writer, sequence, at, former, Self.encoded(entries))
+        signature = try key.sign(Self.signed(writer, sequence, at, hash))
+    }
+
+    /// Reads a link of the store; nil if its entries do not have the form of entries.
+    init?(_ row: Row) throws(StoreFailure) {
+        writer = try row.blob("writer")
+        sequence = try row.integer("sequence")
+        at = try row.text("at")
+        former = try row.blob("former")
+        hash = try row.blob("hash")
+        signature = try row.blob("signature")
+        guard let entries = Self.entries(try row.blob("entries")) else { return nil }
+        self.entries = entries
+    }
+
+    /// The columns from which a link is read.
+    static let columns = "writer, sequence, at, former, entries, hash, signature"
+
+    var encodedEntries: [UInt8] { Self.encoded(entries) }
+
+    /// Whether the hash is the one of the other values, and the signature one of `key`.
+    func isGenuine(_ key: P256PublicKey) -> Bool {
+        hash == Self.hash(writer, sequence, at, former, encodedEntries)
+            && key.verify(signature: signature, over: Self.signed(writer, sequence, at, hash))
+    }
+
+    /// The message that a writer signs. A head has all of it.
+    static func signed(_ writer: [UInt8], _ sequence: Int64, _ at: String, _ hash: [UInt8]) -> [UInt8] {
+        AuditRow.digest([.text("head"), .blob(writer), .integer(sequence), .text(at), .blob(hash)])
+    }
+
+    static func entries(_ bytes: [UInt8]) -> [Entry]? {
+        guard bytes.count % Entry.bytes == 0 else { return nil }
+        return stride(from: 0, to: bytes.count, by: Entry.bytes).map {
+            Entry(operation: Array(bytes[$0..<($0 + 16)]), digest: Array(bytes[($0 + 16)..<($0 + Entry.bytes)]))
+        }
+    }
+
+    private static func encoded(_ entries: [Entry]) -> [UInt8] { entries.flatMap { $0.operation + $0.digest } }
+
+    private static func hash(
+        _ writer: [UInt8], _ sequence: Int64, _ at: String, _ former: [UInt8], _ entries: [UInt8]
+    ) -> [UInt8] {
+        AuditRow.digest([
+            .text("link"), .blob(writer), .integer(sequence), .text(at), .blob(former), .blob(entries),
+        ])
+    }
+}
