@@ -94,5 +94,5 @@ enum ExpiredRowDeletion {
     }
 
     private static let dropAudit = Statement(
-        "DELETE FROM audit WHERE id > :mark AND id <= :last AND at < :before AND \(isHeld)")
+        "DELETE FROM audit WHERE id > :mark AND id <= :last AND at < :before AND writer IS NULL AND \(isHeld)")
 }

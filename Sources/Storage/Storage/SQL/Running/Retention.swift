@@ -4,15 +4,24 @@ import World
 
 extension Store: RetentionStore {
     public func drop(_ expired: ExpiredRows, by relay: RelayID) async throws(StoreFailure) -> DeletionResult? {
+        if expired.kind == .audit, let dropped = try await dropLinks(expired, by: relay) { return dropped }
         let found = try await run(ExpiredRowSearch.find(expired))
         let script = Script(
             "retention",
-            writes: [insertTask(), leaseTask(relay: .id(relay))]
-                + ExpiredRowDeletion.drop(expired, found, by: relay),
-            reads: [holdsTask(relay: .id(relay))])
+            writes: RetentionLease.writes(relay) + ExpiredRowDeletion.drop(expired, found, by: relay),
+            reads: [RetentionLease.read(relay)])
         let isHeld = try await run(Query(script: script) { rows in rows.first?.isEmpty == false })
         return isHeld ? DeletionResult(count: found.count, mark: found.mark, isLast: found.isLast) : nil
     }
+}
+
+/// The lease of the task, which one relay holds.
+enum RetentionLease {
+    /// The statements that take the lease if no live relay has it.
+    static func writes(_ relay: RelayID) -> [BoundStatement] { [insertTask(), leaseTask(relay: .id(relay))] }
+
+    /// Finds the lease if the relay holds it.
+    static func read(_ relay: RelayID) -> BoundStatement { holdsTask(relay: .id(relay)) }
 }
 
 private let insertTask = Statement(
@@ -134,11 +143,11 @@ enum ExpiredRowSearch {
         FROM challenge c WHERE c.asked_at >= :mark AND c.asked_at < :before ORDER BY c.asked_at LIMIT :limit
         """)
 
-    /// Finds old audit rows. The newest row stays, because the number of the next one is derived
-    /// from it.
+    /// Finds old audit rows without a chain. The newest row stays, because the number of the next
+    /// one is derived from it.
     private static let findAudit = Statement(
         """
-        SELECT id, at < :before AS is_old FROM audit
+        SELECT id, CASE WHEN at < :before AND writer IS NULL THEN 1 ELSE 0 END AS is_old FROM audit
         WHERE id > :mark AND id < (SELECT max(id) FROM audit) ORDER BY id LIMIT :limit
         """)
 }
