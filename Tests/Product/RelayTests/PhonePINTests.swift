@@ -180,6 +180,20 @@ import Testing
         #expect(try await outdated() == ["device pin.changed"])
     }
 
+    /// The clocks of two relays differ: a wrong PUK has an earlier time than the lock before it.
+    @Test(arguments: StoreKind.all) func changeWithAnEarlierTimeIsNotOutdated(kind: StoreKind) async throws {
+        let shop = try await PINShop(kind)
+        try await shop.set()
+        shop.rig.time.advance(by: .seconds(1))
+        try await shop.guessWrong(try await shop.ask(), 3)
+        shop.rig.time.advance(by: .milliseconds(-100))
+        let statement = try shop.statement("reset", 2, pin: PINShop.newKey())
+        _ = try await shop.send(statement, puk: PINShop.newKey())
+        #expect(try shop.rig.count("SELECT count(*) FROM audit WHERE event = 'puk.wrong'") == 1)
+        let store = shop.rig.store
+        #expect(try await shop.rig.on { _ in try await store.run(OutdatedRow.all) }.isEmpty)
+    }
+
     /// A held `/pending` began before the PIN was set, or before it was locked.
     @Test(arguments: StoreKind.all) func demandFollowsThePresentPIN(kind: StoreKind) async throws {
         let shop = try await PINShop(kind)

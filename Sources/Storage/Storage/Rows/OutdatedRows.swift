@@ -4,6 +4,10 @@ import World
 
 /// A row that is older than its last change in the audit. It shows that somebody has restored a
 /// former state of the row. A MAC cannot show this, because a relay once signed that state.
+///
+/// The order of changes is that of the numbers of their audit rows, and not of their times: a change
+/// locks the row before it writes its audit row, and the clocks of two hosts differ. A cluster keeps
+/// this order, too, because a node has the earlier audit row when it has the changed row.
 public struct OutdatedRow: Sendable {
     public let table: String
     public let key: [UInt8]
@@ -41,7 +45,6 @@ public struct OutdatedRow: Sendable {
                 "user.unlocked",
                 "user.disabled", "user.enabled",
             ]),
-        // Wrong PINs that arrive together may be written in another order than that of their times.
         search(
             "device", "device_id",
             [
@@ -58,13 +61,16 @@ public struct OutdatedRow: Sendable {
     ]
 
     /// Finds tagged certificates that were replaced since. They do not name their operation, but were
-    /// written at the time of its line in the audit.
+    /// written at the time of their row in the audit.
     private static let replacedCertificates = Statement(
         """
-        SELECT r.device_id AS id, r.created_at AS written_at, 'device.certified' AS event, max(e.at) AS changed_at
-        FROM tagged_certificate r JOIN audit e ON e.device_id = r.device_id AND e.outcome = r.tag
-        AND e.event IN ('device.certified', 'device.recertified') AND e.at > r.created_at
-        GROUP BY r.device_id, r.tag, r.created_at ORDER BY r.device_id, r.tag
+        SELECT r.device_id AS id, r.created_at AS written_at, last.event, last.at AS changed_at
+        FROM tagged_certificate r
+        JOIN (SELECT e.device_id, e.outcome, max(e.id) AS last_id FROM audit e
+            WHERE e.event IN ('device.certified', 'device.recertified') GROUP BY e.device_id, e.outcome) newest
+        ON newest.device_id = r.device_id AND newest.outcome = r.tag
+        JOIN audit last ON last.id = newest.last_id AND last.at <> r.created_at
+        ORDER BY r.device_id, r.tag
         """)
 
     /// Searches for the rows whose operation is older than the newest of these events.
@@ -77,16 +83,14 @@ public struct OutdatedRow: Sendable {
         _ table: String, key: String = "id", _ column: String, _ events: [String], haveOutcome: Bool = false
     ) -> (table: String, statement: Statement) {
         let list = events.map { "'\($0)'" }.joined(separator: ", ")
-        func counts(_ audit: String) -> String {
-            "\(audit).event IN (\(list))" + (haveOutcome ? " AND \(audit).outcome IS NOT NULL" : "")
-        }
+        let counts = "e.event IN (\(list))" + (haveOutcome ? " AND e.outcome IS NOT NULL" : "")
         let statement = Statement(
             """
             SELECT r.\(key) AS id, written.at AS written_at, last.event, last.at AS changed_at FROM \(table) r
             JOIN audit written ON written.operation = r.operation
-            JOIN (SELECT e.\(column) AS id, max(e.at) AS at FROM audit e WHERE \(counts("e")) GROUP BY e.\(column)) newest
-            ON newest.id = r.\(key) AND newest.at > written.at
-            JOIN audit last ON last.\(column) = r.\(key) AND last.at = newest.at AND \(counts("last"))
+            JOIN (SELECT e.\(column) AS id, max(e.id) AS last_id FROM audit e WHERE \(counts) GROUP BY e.\(column)) newest
+            ON newest.id = r.\(key) AND newest.last_id > written.id
+            JOIN audit last ON last.id = newest.last_id
             ORDER BY r.\(key)
             """)
         return (table, statement)
