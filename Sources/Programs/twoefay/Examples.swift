@@ -117,6 +117,11 @@ extension Tool {
         "keys roll": ["nonces"],
         "rows verify": ["", "user device"],
         "rows adopt": ["user \(device) --reason 'ticket 4711: new address'"],
-        "audit verify": [""],
+        "audit verify": ["", "--heads /var/log/twoefay/audit-heads.jsonl"],
+        "audit tail": ["--count 50"],
+        "audit search": [
+            "--website shop --user anna --since 2026-11-01", "--actor operator --event user.",
+        ],
+        "audit export": ["--out audit-2026.jsonl --since 2026-01-01 --until 2027-01-01"],
     ]
 }

@@ -21,6 +21,7 @@ extension Tool {
         }
         let store = try settings.openStore(.migrate)
         defer { store.close() }
+        try settings.recordIfAble("schema.migrated", note: "version \(store.schemaVersion)", in: store)
         return Report(
             "The tables in \(try settings.store()) have schema version \(store.schemaVersion).",
             json: .object([

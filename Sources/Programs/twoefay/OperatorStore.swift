@@ -37,6 +37,19 @@ struct OperatorStore {
         }
     }
 
+    /// Checks the audit. `progress` is called with the number of rows that were read so far.
+    func verifyAudit(heads: [AuditHead], progress: (Int) -> Void) throws(Failure) -> AuditVerification {
+        guard Files.isReadable(settings.path(of: settings.masterKey)) else {
+            throw Failure(
+                .failed, "the master key cannot be read", next: "The check needs it. Run the command as the operator.")
+        }
+        do throws(StoreFailure) {
+            return try AuditVerification.run(store, heads: heads, progress: progress)
+        } catch {
+            throw Failure(store: error)
+        }
+    }
+
     /// Signs rows that old keys have signed again, under the current key.
     func signAgain() throws(Failure) {
         do throws(StoreFailure) {

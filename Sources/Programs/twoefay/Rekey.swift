@@ -50,6 +50,7 @@ extension Tool {
             try keys.adding(Secret(SystemRandomness().bytes(32)))
         }
         try settings.replaceMasterKey(by: new)
+        try record("rekey.added", new.next?.id, of: settings)
         return Report(
             """
             The key \(new.next?.id ?? "") is created. Nothing is sealed under it yet; the old keys remain valid.
@@ -68,6 +69,7 @@ extension Tool {
         }
         let new = try updated(path) { () throws(MasterKey.Fault) in try keys.usingNext() }
         try settings.replaceMasterKey(by: new)
+        try record("rekey.used", new.current.id, of: settings)
         return Report(
             """
             Every relay that has read this file seals under \(new.current.id) from now on:
@@ -100,6 +102,7 @@ extension Tool {
         }
         let new = try updated(path) { () throws(MasterKey.Fault) in try keys.dropping(old) }
         try settings.replaceMasterKey(by: new)
+        try record("rekey.finished", new.current.id, of: settings)
         return Report(
             """
             Removed: \(old.joined(separator: ", ")). \(new.current.id) is the only key now.
@@ -108,6 +111,19 @@ extension Tool {
                the file. Do it within a few minutes: until all have restarted, a phone that changes to another relay must prove its key
                twice, and no other relay completes a request that a crash interrupted.
             """, json: json(new, step: "finished", path: path))
+    }
+
+    /// Records a step in the audit. The key file is changed already, so a failure says so.
+    private static func record(_ event: String, _ key: String?, of settings: Settings) throws(Failure) {
+        do throws(Failure) {
+            let store = try OperatorStore(settings)
+            defer { store.close() }
+            try store.run { ProgramEvents.record(event, note: key.map { "key \($0)" }, at: store.now, as: $0) }
+        } catch {
+            throw Failure(
+                error.code, "the key file was changed, but the audit has no row of it: \(error.message)",
+                next: "Go on with the next step of rekey. Note this step elsewhere.")
+        }
     }
 
     private static func updated(

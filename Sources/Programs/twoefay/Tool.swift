@@ -22,12 +22,13 @@ enum Tool {
         testDirectory, syncDirectory, testMail, testSMS,
         showTemplates, listOutbox, replayOutbox, dropOutbox, migrate, backup,
         rekey, listKeys, rollKey, verifyRows, adoptRow, verifyAudit,
+        tailAudit, searchAudit, exportAudit,
         status, printCompletion, printManPage,
     ]
 
     static let reader = CommandLineReader(
         program: "twoefay", about: "Creates and manages an installation of Twoefay; twoefayd runs it.",
-        shared: [Settings.configOption] + Program.sharedOptions,
+        shared: [Settings.configOption, Program.reasonOption] + Program.sharedOptions,
         commands: subcommands.map { subcommand in
             var command = subcommand.command
             command.examples = examples(of: command.name)

@@ -37,7 +37,7 @@ import Testing
         #expect(adopted["adopted"] == true)
         #expect(try fixture.trail("row.adopted", outcome: "operator") == 1)
         #expect(
-            try fixture.relay.count("SELECT count(*) FROM audit WHERE note = 'user \(key): ticket 4711'") == 1)
+            try fixture.relay.count("SELECT count(*) FROM AuditTrail WHERE note = 'user \(key): ticket 4711'") == 1)
         #expect(try await verify(fixture).status == 0)
         try await fixture.refused(["rows", "adopt", "user", key, "--reason", "x"], 4, "the row is genuine")
         _ = try await fixture.login("ada")

@@ -143,6 +143,22 @@ public enum Files {
         }
     }
 
+    /// Appends to a file, and creates it, readable by its owner only, if it does not exist.
+    public static func append(_ bytes: [UInt8], to path: String) throws(Problem) {
+        let file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw Problem(path) }
+        defer { close(file) }
+        var written = 0
+        while written < bytes.count {
+            let count = bytes[written...].withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+            if count >= 0 {
+                written += count
+            } else if errno != EINTR {
+                throw Problem(path)
+            }
+        }
+    }
+
     /// Writes a file, or replaces it. A reader sees the old file or the new one, never a part.
     public static func replace(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(Problem) {
         try put(path, bytes, mode: mode) { _ in true }
@@ -217,7 +233,7 @@ public enum Files {
     }
 
     /// Whether this process may read the file.
-    static func isReadable(_ path: String) -> Bool { access(path, R_OK) == 0 }
+    public static func isReadable(_ path: String) -> Bool { access(path, R_OK) == 0 }
 
     public static func exists(_ path: String) -> Bool {
         var state = stat()

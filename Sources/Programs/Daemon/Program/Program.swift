@@ -13,6 +13,10 @@ public enum Program {
         .init("version", .nothing, "Print the version."),
     ]
 
+    /// The option of commands that change something.
+    public static let reasonOption = Command.Option(
+        "reason", .one("TEXT"), "The reason for the change, for the audit.")
+
     /// Runs the command. Results go to standard output, failures to standard error. Returns the
     /// exit status.
     ///

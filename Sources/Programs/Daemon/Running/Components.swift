@@ -87,6 +87,8 @@ final class Components: Sendable {
         var options = StoreOptions()
         options.rows = try files.keys.usableRowAuthenticator()
         options.personal = settings.personalSealer(try files.keys.usableSealer())
+        options.author = AuditAuthor(
+            program: "relay", host: HostName.current, actor: "relay \(HostName.current)")
         storeLock = try StoreLock(url)
         do {
             options.watches = true

@@ -42,6 +42,7 @@ public final class Daemon: Sendable {
     private let page: LoopBound<HTTP1Server>?
     let geolocation: Geolocation
     let attestations: AttestationHealth
+    private let heads: AuditHeadsFile?
     private let presence: PeriodicWork
     private let work: PeriodicWork
     let backgroundWork: BackgroundWork
@@ -114,6 +115,7 @@ public final class Daemon: Sendable {
         certificates = components.certificates
         hardening = components.hardening
         operationsKey = components.operationsKey
+        heads = try AuditHeadsFile.open(settings, components.store, log: log)
         let relay = components.relay
         address = inherited.relay?.address.description ?? "\(settings.listen.host):\(sockets[0].address.port)"
         page = try await MetricsPage.start(
@@ -129,7 +131,7 @@ public final class Daemon: Sendable {
         servers = try await Self.serve(sockets, tls, components, log: log)
         port = sockets[0].address.port
         relay.onRevocation { [servers] in RevokedConnections.end($0, on: servers, log: log) }
-        presence = PeriodicWork.presence(components.relay, components.api, on: components.group.loops[0])
+        presence = PeriodicWork.presence(components.relay, components.api, heads, on: components.group.loops[0])
         work = PeriodicWork.work(
             components.relay, components.certificates, components.websiteExpiries, components.directories,
             on: components.group.loops[0])
@@ -141,6 +143,7 @@ public final class Daemon: Sendable {
                 .address: address, .count: group.loops.count, .relay: relay.id.text,
                 .host: HostName.current, .version: Program.version,
             ])
+        await record("daemon.started", note: "relay \(relay.id.text), version \(Program.version)")
     }
 
     /// Opens the sockets for all loops, or takes that of systemd. Clients that connect wait until
@@ -229,10 +232,13 @@ public final class Daemon: Sendable {
         // The store closes last, when no task uses it any more.
         presence.stop()
         await presence.ended(within: Self.timeout)
-        await group.loops[0].perform { [relay, page] in
+        await record("daemon.stopped")
+        await group.loops[0].perform { [relay, page, heads] in
+            await heads?.append()
             await relay.deregister()
             page?.value.stop()
         }
+        heads?.close()
         store.close()
         closeIssuer()
         group.stopAndJoin()

@@ -25,10 +25,12 @@ final class PeriodicWork: Sendable {
 
     /// The periodic work that continues while requests are served. It looks for changes and
     /// revocations by other relays, reads and makes rolling keys, records which keys websites use,
-    /// and increments the heartbeat.
+    /// writes the heads of the audit, and increments the heartbeat.
     /// Without the heartbeat, other relays would take over the outbox entries that this relay
     /// holds.
-    static func presence(_ relay: Relay, _ api: API, on loop: EventLoop) -> PeriodicWork {
+    static func presence(
+        _ relay: Relay, _ api: API, _ heads: AuditHeadsFile?, on loop: EventLoop
+    ) -> PeriodicWork {
         let work = PeriodicWork(on: loop)
         loop.post {
             work.every(.milliseconds(50)) { await relay.watch() }
@@ -39,6 +41,7 @@ final class PeriodicWork: Sendable {
             work.every(.seconds(60)) { await relay.rollKeys() }
             work.every(.seconds(1)) { api.logSampledRequests() }
             work.every(.seconds(5)) { await relay.recordWebsiteKeyUse() }
+            if let heads { work.every(AuditHeadsFile.pause) { await heads.append() } }
         }
         return work
     }

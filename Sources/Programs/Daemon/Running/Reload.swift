@@ -70,12 +70,14 @@ extension Daemon {
             log.use(minimum: now.log.level)
             reportLeft(new, besides: now)
             log.notice("daemon.reloaded", [.keyID: sealer.currentID])
+            await record("daemon.reloaded", note: "sealing key \(sealer.currentID)")
             group.loops[0].post { [backgroundWork, relay] in
                 backgroundWork.spawn { await relay.sealPersonalValues(afresh: true) }
             }
             return nil
         } catch {
             log.error("daemon.reload", [.error: error.message])
+            await record("daemon.reload", outcome: "refused", note: String(error.message.prefix(120)))
             return error
         }
     }

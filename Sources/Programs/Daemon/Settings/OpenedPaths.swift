@@ -21,8 +21,11 @@ extension Settings {
             own.tls.phonesKey = own.tls.phones
         }
         if hasOutsideAuthority { own.tls.phonesKey = own.tls.phones }
+        // It is written, see below.
+        own.auditHeads = nil
         var paths = [OpenedPath(path: directory.isEmpty ? "." : directory, access: .reading)]
         paths += Self.files(in: own).map { OpenedPath(path: path(of: $0), access: .reading) }
+        if let heads = auditHeads { paths.append(OpenedPath(path: path(of: heads), access: .changing)) }
         switch try? storageURL() {
         case .sqlite(let path): paths.append(OpenedPath(path: path, access: .changing))
         case .mariadb(let server):

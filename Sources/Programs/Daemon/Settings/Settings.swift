@@ -50,6 +50,10 @@ public struct Settings: Sendable, Equatable {
     public var policy = Policy()
     /// The number of days after which rows are deleted.
     public var retention = Retention()
+    /// The file to which the relay appends the heads of the audit; nil for none.
+    public var auditHeads: FileName?
+    /// The reason that an operator gave for this run (`--reason`); it is not in the file.
+    public var reason: String?
     /// The hours after which the relays make a new key for nonces; 0 for never.
     public var nonceKeyHours = 24
     public var webhookSecretDays = 90

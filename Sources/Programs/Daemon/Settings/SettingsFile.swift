@@ -22,8 +22,10 @@ extension Settings {
 
     /// Reads the file that `--config` names, or the environment.
     public static func load(_ invocation: Invocation) throws(Failure) -> Settings {
-        let (path, settings, problems) = try examine(invocation)
+        let (path, read, problems) = try examine(invocation)
         guard problems.isEmpty else { throw invalid(path, problems.map(\.description)) }
+        var settings = read
+        settings.reason = invocation.value("reason")
         return settings
     }
 

@@ -118,6 +118,11 @@ public enum SettingsKeys {
             .number(
                 "retention.audit", \.retention.audit, Retention.auditDays,
                 "Days after which an audit line is deleted."),
+            .optional(
+                "audit.heads", \.auditHeads, example: "/var/log/twoefay/audit-heads.jsonl",
+                "A file to which the relay appends the newest link of each writer of the audit, at least every ten "
+                    + "seconds while something changes. `twoefay audit verify --heads` needs it. Ship it to another "
+                    + "machine. If it is not set, nobody can see that the end of the audit was deleted."),
             .number(
                 "rolling.nonces", \.nonceKeyHours, 0...8760,
                 "Hours after which the relays make a new key for the nonces of phones. 0: they use a key that is "
@@ -369,6 +374,7 @@ public enum SettingsKeys {
             "Limits for one caller at one relay. Beyond a limit the answer is 429. The defaults are far above what a "
             + "normal caller needs.",
         "retention": "How long the store keeps finished logins and audit lines.",
+        "audit": "The record of changes. docs/operators/audit.md explains how it is protected.",
         "rolling": "Keys that the relays make and replace by themselves. docs/operators/keys.md explains them.",
         "log": "The log.",
     ]

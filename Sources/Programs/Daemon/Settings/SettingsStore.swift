@@ -34,6 +34,8 @@ extension Settings {
                 next: "If it was never created, 'twoefay --config FILE migrate' creates it.")
         }
         var options = StoreOptions()
+        options.author = AuditAuthor(
+            program: "tool", host: HostName.current, actor: "operator \(Account.current)", reason: reason)
         // A user of `twoefay` who may not read the master key can still run commands that only
         // read. Every change needs the key for its operation. A key that can be read but is wrong
         // is reported, because rows would go unchecked without it.

@@ -28,9 +28,11 @@ extension Tool {
         // A store that is not one of this program, or has another version, is reported here.
         let store = try settings.openStore()
         let version = store.schemaVersion
+        let file = try BackupFile(invocation.operand(0))
+        // The row precedes the copy, so that the copy has it.
+        if invocation.value("storage") == nil { try settings.recordIfAble("backup.begun", note: file.path, in: store) }
         store.close()
         let began = SystemTime().now()
-        let file = try BackupFile(invocation.operand(0))
         let copied: StoreCopy
         switch url {
         case .memory:

@@ -15,12 +15,11 @@ extension Tool {
                 .init("KEY", "The row's primary key, as in 'rows verify'."),
             ],
             options: [
-                .init("reason", .one("TEXT"), "The reason for the change, for the audit (required)."),
-                .init("show", .nothing, "Show the row, and change nothing."),
+                .init("show", .nothing, "Show the row, and change nothing.")
             ],
             notes: """
                 It shows the values of the row and what is wrong with it. The earlier values are not kept, so compare the row with
-                what you meant to write. The audit records row.adopted with the reason.
+                what you meant to write. The audit records row.adopted with the reason, so --reason must be given.
                 """)
     ) { invocation throws(Failure) in
         let table = try table(invocation.operand(0))

@@ -1,0 +1,15 @@
+import Domain
+import EventLoop
+import Relay
+import Storage
+import World
+
+extension Daemon {
+    /// Records an event of this process in the audit. A store that fails is reported by its lane, and
+    /// stops neither a start nor a stop.
+    func record(_ event: String, outcome: String? = nil, note: String? = nil) async {
+        let query = ProgramEvents.record(
+            event, outcome: outcome, note: note, at: SystemTime().now(), as: relay.operations.new())
+        await group.loops[0].perform { [store] in _ = try? await store.run(query) }
+    }
+}

@@ -1,0 +1,35 @@
+import Domain
+import Relay
+import World
+
+/// Audit rows about a program itself: a start, a step of `rekey`, a backup, an export.
+public enum ProgramEvents {
+    /// Records an event.
+    ///
+    /// - Parameters:
+    ///   - event: the name of the event, such as `daemon.started`.
+    ///   - outcome: how it ended, in one word.
+    ///   - note: free text.
+    ///   - changes: the values before and after, as JSON.
+    public static func record(
+        _ event: String, outcome: String? = nil, note: String? = nil, changes: String? = nil, at now: Timestamp,
+        as operation: Operation
+    ) -> Query<Void> {
+        Query(
+            change: Change(
+                "event", operation,
+                [
+                    insert(
+                        operation: .id(operation), now: .timestamp(now), event: .text(event), outcome: .text(outcome),
+                        note: .text(note), changes: .text(changes))
+                ])
+        ) { _ in () }
+    }
+
+    private static let insert = Statement.audit(
+        """
+        INSERT INTO audit (operation, at, event, outcome)
+        SELECT :operation, :now, :event, :outcome /*M! FROM DUAL */ WHERE 1 = 1
+        \(Audit.once)
+        """)
+}
