@@ -7,7 +7,8 @@ import World
 /// link of the chain before the COMMIT, in the exchange that also signs the rows.
 ///
 /// Invariant: the link names the rows that this transaction wrote. A row that existed before is in
-/// another link.
+/// another link. The same statements run whether rows were written or not, so that a caller cannot
+/// tell from the work of the store whether what it guessed exists.
 struct AuditBatch {
     private let chain: AuditChain?
     private let place: AuditPlace?
@@ -52,10 +53,14 @@ struct AuditBatch {
             }
         }
         var link: AuditLink?
-        if let chain, let place, let authenticator, !entries.isEmpty {
-            let made = try chain.link(entries, at: place)
-            last += chain.statements(made, authenticator)
-            link = made
+        if let chain, let place, let authenticator, steps.contains(where: \.statement.insertsAudit) {
+            if entries.isEmpty {
+                last.append(chain.nothing(at: place))
+            } else {
+                let made = try chain.link(entries, at: place)
+                last += chain.statements(made, authenticator)
+                link = made
+            }
         }
         let answers = last.isEmpty ? [] : try session.run(last)
         if let link { try chain?.check(link, answers.last) }

@@ -114,6 +114,14 @@ final class AuditChain: Sendable {
         ]
     }
 
+    /// Returns the statement that would write a link, for a transaction without audit rows. It writes
+    /// nothing.
+    func nothing(at place: AuditPlace) -> BoundStatement {
+        insertLink(
+            writer: .blob(place.writer), sequence: .integer(place.sequence), at: .null, former: .null, entries: .null,
+            hash: .null, signature: .null)
+    }
+
     /// Checks that the statement wrote the link. If somebody else has used its number, a new writer
     /// begins.
     func check(_ link: AuditLink, _ answer: Rows?) throws(SessionFailure) {
@@ -140,11 +148,12 @@ private let insertWriter = Statement(
     /*M! ON DUPLICATE KEY UPDATE id = audit_writer.id */ /*S! ON CONFLICT DO NOTHING */
     """)
 
-/// SQLite returns no row if the number is used, MariaDB the existing one.
+/// SQLite returns no row if the number is used, MariaDB the existing one. Without entries it writes
+/// nothing.
 private let insertLink = Statement(
     """
     INSERT INTO audit_link (writer, sequence, at, former, entries, hash, signature)
-    VALUES (:writer, :sequence, :at, :former, :entries, :hash, :signature)
+    SELECT :writer, :sequence, :at, :former, :entries, :hash, :signature /*M! FROM DUAL */ WHERE :entries IS NOT NULL
     /*M! ON DUPLICATE KEY UPDATE sequence = audit_link.sequence */ /*S! ON CONFLICT DO NOTHING */
     RETURNING hash
     """)
