@@ -183,13 +183,27 @@ extension OperatorStore {
     fileprivate func eachAuditPage(
         _ filter: AuditTrail.Filter, _ body: ([AuditEvent]) throws(Failure) -> Bool
     ) throws(Failure) {
+        if let user = filter.user { return try eachPage(of: user, filter, body) }
         guard let (first, last) = try read(AuditTrail.bounds) else { return }
         var start = first
         while start <= last {
             let end = min(last, start + AuditTrail.span - 1)
             let page = try read(AuditTrail.page(filter, from: start, to: end))
-            guard try page.isEmpty || body(page) else { return }
+            let goesOn = page.isEmpty ? true : try body(page)
+            guard goesOn else { return }
             start = end + 1
+        }
+    }
+    private func eachPage(
+        of user: UserID, _ filter: AuditTrail.Filter, _ body: ([AuditEvent]) throws(Failure) -> Bool
+    ) throws(Failure) {
+        var last: AuditEvent?
+        while true {
+            let page = try read(AuditTrail.page(of: user, filter, after: last))
+            let goesOn = page.isEmpty ? true : try body(page)
+            guard goesOn else { return }
+            guard page.count == AuditTrail.pageSize else { return }
+            last = page.last
         }
     }
 }

@@ -13,5 +13,15 @@ extension Sample {
         _ = try await store.run(PersonalExport.all(of: id(60)))
         _ = try await store.run(Announcements.unsent(to: id(60)))
         _ = try await store.run(Accounts.unusedRecoveryCodes(of: id(60)))
+        try await runAudit(on: store, operation)
+    }
+
+    /// Runs the statements with which programs write and operators read the audit.
+    private static func runAudit(on store: Store, _ operation: () -> Domain.Operation) async throws {
+        _ = try await store.run(ProgramEvents.record("backup.begun", note: "words", at: now, as: operation()))
+        _ = try await store.run(AuditTrail.bounds)
+        _ = try await store.run(AuditTrail.page(AuditTrail.Filter(), from: 1, to: 100))
+        _ = try await store.run(AuditTrail.page(of: id(60), AuditTrail.Filter(), after: nil))
+        _ = try await store.run(AuditHead.page(after: nil))
     }
 }

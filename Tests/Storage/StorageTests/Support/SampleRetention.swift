@@ -20,18 +20,24 @@ extension Sample {
             oldSecret(operation: id, expiresAt: old), oldCertificate(device: id, at: old),
             oldChallenge(challenge: id, website: id, user: id, context: .blob([]), nonce: id, at: old, operation: id),
             oldChange(operation: id, at: old),
+            oldWriter(writer: id, at: old, key: digest),
+            oldLink(writer: id, at: old, hash: digest, entries: .blob([UInt8](repeating: 7, count: 48))),
             oldChange(operation: other, at: .timestamp(now)),
         ]
     }
 
     static func runRetention(on store: Store) async throws {
-        for kind in ExpiredRows.Kind.allCases {
+        // After the links of the audit, the rows without a link.
+        for kind in ExpiredRows.Kind.allCases + [.audit] {
             let rubbish = ExpiredRows(kind, before: now, mark: kind == .audit ? Int64(count) - 10 : 0)
             _ = try await store.drop(rubbish, by: Sample.id(1))
         }
     }
 }
 
+private let oldWriter = Statement("INSERT INTO audit_writer VALUES (:writer, 'relay', 'host', :at, :key, NULL)")
+private let oldLink = Statement(
+    "INSERT INTO audit_link VALUES (:writer, 1, :at, :hash, :entries, :hash, :hash)")
 private let oldTally = Statement("INSERT INTO sms_usage VALUES ('2020-01-01', :scope, 1, 0, 0, 0)")
 private let oldDead = Statement(
     """

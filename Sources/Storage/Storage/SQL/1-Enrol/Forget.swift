@@ -92,7 +92,9 @@ private let belongings = [
 /// Deletes the words of the user's audit rows. The rows keep a digest of them.
 private let forgetWords = Statement(
     """
-    DELETE FROM audit_detail WHERE operation IN (SELECT a.operation FROM audit a WHERE a.user_id = :user)
+    DELETE /*M! d */ FROM audit_detail
+    /*M! AS d JOIN audit a ON a.operation = d.operation WHERE a.user_id = :user */
+    /*S! WHERE operation IN (SELECT a.operation FROM audit a WHERE a.user_id = :user) */
     AND \(Guards.audited)
     """)
 

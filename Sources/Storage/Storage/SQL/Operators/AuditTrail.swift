@@ -70,6 +70,7 @@ public enum AuditTrail {
     /// The conditions of a search. A row fits if it fits all of them.
     public struct Filter: Sendable {
         public var website: WebsiteID?
+        /// The user, by whom `page(of:_:after:)` finds the rows.
         public var user: UserID?
         public var device: DeviceID?
         /// The beginning of the actor, such as `operator` or `operator alice`.
@@ -94,14 +95,15 @@ public enum AuditTrail {
         return (first, last)
     }
 
-    private static let ends = Statement("SELECT min(id) AS first, max(id) AS last FROM audit")
+    private static let ends = Statement(
+        "SELECT (SELECT min(id) FROM audit) AS first, (SELECT max(id) FROM audit) AS last")
 
-    /// Returns the rows that fit, among the numbers from `first` to `last`.
+    /// Returns the rows that fit, among the numbers from `first` to `last`, of all users.
     public static func page(_ filter: Filter, from first: Int64, to last: Int64) -> Query<[AuditEvent]> {
         let read = fitting(
-            first: .integer(first), last: .integer(last), website: .id(filter.website), user: .id(filter.user),
+            first: .integer(first), last: .integer(last), since: .timestamp(filter.since), website: .id(filter.website),
             device: .id(filter.device), actor: .text(filter.actor), event: .text(filter.event),
-            since: .timestamp(filter.since), until: .timestamp(filter.until))
+            until: .timestamp(filter.until))
         return Query(script: Script("audit", reads: [read])) { rows throws(StoreFailure) in
             var events: [AuditEvent] = []
             for row in rows[0] { events.append(try AuditEvent(row)) }
@@ -111,16 +113,51 @@ public enum AuditTrail {
 
     private static let fitting = Statement(
         """
+        \(select) WHERE a.id >= :first AND a.id <= :last AND (:since IS NULL OR a.at >= :since) AND \(fits) ORDER BY a.id
+        """)
+
+    /// The most rows of a user that one page has.
+    public static let pageSize = 500
+
+    /// Returns the next rows that fit, of the filter's user, by time and number. They are found by the
+    /// index on the user.
+    ///
+    /// - Parameter last: the last row of the page before; nil for the first page.
+    public static func page(of user: UserID, _ filter: Filter, after last: AuditEvent?) -> Query<[AuditEvent]> {
+        let since = last?.at ?? filter.since ?? Timestamp(seconds: 0)
+        let read = ofUser(
+            user: .id(user), since: .timestamp(since), after: .integer(last?.id ?? .min), website: .id(filter.website),
+            device: .id(filter.device), actor: .text(filter.actor), event: .text(filter.event),
+            until: .timestamp(filter.until))
+        return Query(script: Script("audit", reads: [read])) { rows throws(StoreFailure) in
+            var events: [AuditEvent] = []
+            for row in rows[0] { events.append(try AuditEvent(row)) }
+            return events
+        }
+    }
+
+    private static let ofUser = Statement(
+        """
+        \(select) WHERE a.user_id = :user AND a.at >= :since AND (a.at > :since OR a.id > :after) AND \(fits)
+        ORDER BY a.at, a.id LIMIT \(pageSize)
+        """)
+
+    private static let select = """
         SELECT a.id, a.at, a.event, a.actor, a.request, w.name AS website, a.user_id, u.username, a.device_id,
         a.challenge_id, a.outcome, a.proof, d.note, d.changes, d.reason, a.operation, a.writer, a.link
         FROM audit a LEFT JOIN audit_detail d ON d.operation = a.operation
         LEFT JOIN website w ON w.id = a.website_id LEFT JOIN user u ON u.id = a.user_id
-        WHERE a.id >= :first AND a.id <= :last AND (:website IS NULL OR a.website_id = :website)
-        AND (:user IS NULL OR a.user_id = :user) AND (:device IS NULL OR a.device_id = :device)
-        AND (:actor IS NULL OR substr(a.actor, 1, length(:actor)) = :actor)
+        """
+
+    /// The conditions of a filter besides the user and the beginning.
+    private static let fits = """
+        (:website IS NULL OR a.website_id = :website) AND (:device IS NULL OR a.device_id = :device)
+        AND (:actor IS NULL OR substr(a.actor, 1, \(length(":actor"))) = :actor)
         AND (:event IS NULL OR a.event = :event
-            OR (substr(:event, length(:event), 1) = '.' AND substr(a.event, 1, length(:event)) = :event))
-        AND (:since IS NULL OR a.at >= :since) AND (:until IS NULL OR a.at < :until)
-        ORDER BY a.id
-        """)
+            OR (substr(:event, \(length(":event")), 1) = '.' AND substr(a.event, 1, \(length(":event"))) = :event))
+        AND (:until IS NULL OR a.at < :until)
+        """
+
+    /// The number of characters: `length` counts bytes in MariaDB.
+    private static func length(_ text: String) -> String { "/*M! char_length(\(text)) */ /*S! length(\(text)) */" }
 }

@@ -70,17 +70,19 @@ enum AuditLinkDeletion {
 
     private static let groupSize = 100
 
+    /// SQLite keeps the order of a CROSS JOIN: it must not begin with the links.
     private static let oldestChain = Statement(
         """
         SELECT w.id AS writer, coalesce(c.sequence, 0) AS former FROM audit_writer w
         LEFT JOIN audit_checkpoint c ON c.writer = w.id
-        JOIN audit_link l ON l.writer = w.id AND l.sequence = coalesce(c.sequence, 0) + 1
+        CROSS JOIN audit_link l ON l.writer = w.id AND l.sequence = coalesce(c.sequence, 0) + 1
         WHERE l.at < :before AND NOT EXISTS (SELECT 1 FROM audit a WHERE a.id = (SELECT max(m.id) FROM audit m)
             AND a.writer = l.writer AND a.link = l.sequence)
         LIMIT 1
         """)
 
-    private static let newestRow = Statement("SELECT writer, link FROM audit ORDER BY id DESC LIMIT 1")
+    private static let newestRow = Statement(
+        "SELECT writer, link FROM audit WHERE id = (SELECT max(id) FROM audit)")
 
     private static let links = Statement(
         """
