@@ -12,7 +12,7 @@ import World
 /// are written. No event loop waits for the file.
 ///
 /// Failures: the file cannot be written. The log says so, and the next round tries the same heads
-/// again.
+/// again. A line that was cut, by a full disk or the end of the process, is ended before the next one.
 ///
 /// `AuditHeadsFileTests.swift` tests it.
 final class AuditHeadsFile: Sendable {
@@ -24,6 +24,8 @@ final class AuditHeadsFile: Sendable {
     private let worker: WorkerThread
     private let written = Mutex<[[UInt8]: Int64]>([:])
     private let isFailing = Mutex(false)
+    /// Whether the last line of the file may be without its end.
+    private let mayBeCut = Mutex(true)
 
     /// Opens the file that the settings name; nil if they name none.
     static func open(_ settings: Settings, _ store: Store, log: Log) throws(Failure) -> AuditHeadsFile? {
@@ -74,7 +76,7 @@ final class AuditHeadsFile: Sendable {
 
     private func write(_ heads: [AuditHead]) async -> Bool {
         guard let loop = EventLoop.current else { return false }
-        let text = heads.map { $0.line + "\n" }.joined()
+        let text = (mayBeCut.withLock { $0 } ? "\n" : "") + heads.map { $0.line + "\n" }.joined()
         let problem = await withUnsafeContinuation { continuation in
             worker.post { [path] in
                 var problem: String?
@@ -86,6 +88,7 @@ final class AuditHeadsFile: Sendable {
                 loop.post { [problem] in continuation.resume(returning: problem) }
             }
         }
+        mayBeCut.withLock { $0 = problem != nil }
         let isNew = isFailing.withLock { isFailing in
             defer { isFailing = problem != nil }
             return isFailing != (problem != nil)

@@ -44,8 +44,8 @@ private enum AuditHeadsInput {
         var heads: [AuditHead] = []
         for (number, line) in bytes.split(separator: UInt8(ascii: "\n")).enumerated() {
             guard let head = AuditHead(line: String(decoding: line, as: UTF8.self)) else {
-                // The last line may have been cut while it was written.
-                if bytes.last != UInt8(ascii: "\n"), line.endIndex == bytes.endIndex { break }
+                // A line may have been cut when its relay ended, or its disk was full.
+                if line.first == UInt8(ascii: "{"), line.last != UInt8(ascii: "}") { continue }
                 throw Failure(
                     .failed, "\(path):\(number + 1): this line is not a head",
                     next: "Each line is an object of JSON, as the relays wrote it. Remove other lines.")
