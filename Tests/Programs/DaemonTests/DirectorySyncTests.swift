@@ -51,6 +51,18 @@ import World
         }
     }
 
+    /// The changes of a relay's own sync have the source as their actor, those of a command the operator.
+    @Test(arguments: StoreKind.all) func changesNameTheSourceAsTheirActor(kind: StoreKind) async throws {
+        let shop = try await SyncedShop(kind, "interval: 3600")
+        try shop.sync("1,ada,,,,,")
+        try shop.write("1,ada,,,,,", "2,bob,,,,,")
+        shop.rig.time.advance(by: .seconds(7200))
+        try await shop.syncDue()
+        let ofSource = "SELECT count(*) FROM audit WHERE event = 'user.registered' AND actor = 'directory staff'"
+        #expect(try shop.rig.count("SELECT count(*) FROM audit WHERE event = 'user.registered'") == 2)
+        #expect(try shop.rig.count(ofSource) == 1)
+    }
+
     // MARK: Leavers
 
     /// The policy of the website no longer fits that of the group, and somebody has left.

@@ -29,4 +29,14 @@ public enum Actor: Sendable, Equatable {
     public static func run<Value>(_ actor: Actor?, _ work: () async -> Value) async -> Value {
         await local.withValue(actor) { await work() }
     }
+
+    /// Runs work that blocks the thread on behalf of an actor.
+    public static func runBlocking<Value, Problem: Error>(
+        _ actor: Actor, _ work: () throws(Problem) -> Value
+    ) throws(Problem) -> Value {
+        let outcome = local.withValue(actor) { () -> Result<Value, Problem> in
+            do throws(Problem) { return .success(try work()) } catch { return .failure(error) }
+        }
+        return try outcome.get()
+    }
 }

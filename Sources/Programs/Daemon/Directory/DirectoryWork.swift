@@ -141,7 +141,9 @@ final class DirectoryWork: Sendable {
         let sync = DirectorySync(directory, settings, store: store, time: time)
         let keys = DirectorySync.Keys(operations: operations, sealer: sealer, randomness: randomness)
         do throws(Failure) {
-            let outcome = try sync.carryOut(run, keys, allowsMany: false) { state.withLock(\.isStopped) }
+            let outcome = try Actor.runBlocking(.directory(directory.name)) { () throws(Failure) in
+                try sync.carryOut(run, keys, allowsMany: false) { state.withLock(\.isStopped) }
+            }
             let counts = outcome.counts
             metrics.succeeded(directory.name)
             log.notice(

@@ -1,6 +1,8 @@
 import Bytes
 import Crypto
 import Domain
+import Log
+import Metrics
 import Relay
 import Storage
 import TestSupport
@@ -58,6 +60,19 @@ struct SyncedShop {
     @discardableResult func sync(_ rows: String..., allowsMany: Bool = false) throws -> DirectorySync.Outcome {
         try TextFile.write(([Self.header] + rows).map { "\($0)\n" }.joined(), to: files("users.csv"))
         return try sync.run(keys, allowsMany: allowsMany)
+    }
+
+    /// Syncs as the relay does when the interval is over.
+    func syncDue() async throws {
+        let work = try DirectoryWork(
+            settings, store: rig.store, relay: rig.relay.id, operationsKey: RelayRig.masterKey,
+            sealer: try RelayRig.sealer(), randomness: SystemRandomness(), time: rig.time,
+            log: Log(minimum: .info, time: rig.time, sink: rig.sink), Registry())
+        defer { work.close() }
+        try await rig.on { relay in
+            await relay.runHeartbeat()
+            await work.syncDue()
+        }
     }
 
     /// Syncs, and changes the store by SQL between the plan and its first change.
