@@ -19,7 +19,7 @@ public enum PersonalExport {
     public static let withheld: Set<String> = [
         "mac", "secret", "sealed_by", "digest", "revocation", "link", "handle", "cancel", "operation", "holder",
         "lease", "nonce", "approval", "approves", "used_by", "unlock_operation", "pin_key", "puk_key",
-        "activation_code",
+        "activation_code", "salt", "detail", "writer",
     ]
 
     /// Reads everything in one transaction; empty if there is no such user.
@@ -34,6 +34,7 @@ public enum PersonalExport {
             ("notice", notices(user: id)), ("sms_usage", textMessages(scope: .text(user.text))),
             ("challenge", challenges(user: id)), ("step", steps(user: id)), ("outbox", entries(user: id)),
             ("outbox", entriesOfLogins(user: id)), ("audit", trail(user: id)),
+            ("audit_detail", words(user: id)),
         ]
         return Query(script: Script("user export", reads: parts.map(\.read))) { rows in
             guard rows.first?.isEmpty == false else { return [] }
@@ -107,4 +108,9 @@ public enum PersonalExport {
         WHERE c.user_id = :user AND o.user_id IS NULL ORDER BY o.id
         """)
     private static let trail = Statement("SELECT * FROM audit WHERE user_id = :user ORDER BY at, id")
+    private static let words = Statement(
+        """
+        SELECT a.id, d.note, d.changes, d.reason FROM audit a JOIN audit_detail d ON d.operation = a.operation
+        WHERE a.user_id = :user ORDER BY a.at, a.id
+        """)
 }
