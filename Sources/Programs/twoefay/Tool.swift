@@ -28,10 +28,11 @@ enum Tool {
 
     static let reader = CommandLineReader(
         program: "twoefay", about: "Creates and manages an installation of Twoefay; twoefayd runs it.",
-        shared: [Settings.configOption, Program.reasonOption] + Program.sharedOptions,
+        shared: [Settings.configOption] + Program.sharedOptions,
         commands: subcommands.map { subcommand in
             var command = subcommand.command
             command.examples = examples(of: command.name)
+            if recordedCommands.contains(command.name) { command.options.append(Program.reasonOption) }
             return command
         })
 

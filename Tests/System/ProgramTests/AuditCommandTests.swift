@@ -1,4 +1,6 @@
+import Glibc
 import JSON
+import Storage
 import TestSupport
 import Testing
 
@@ -61,5 +63,133 @@ import Testing
         try await fixture.refused(["audit", "export", "--out", directory("rows.jsonl")], 4, "File exists")
         let tail = try await fixture.json("audit", "tail", "--count", "1")
         #expect(tail["rows"]?.array?.first?.object?["event"] == "audit.exported")
+    }
+
+    /// A file with a line that a crash has cut, and one with another line.
+    @Test func headsWithACutLineAreRead() async throws {
+        let fixture = try await Fixture(.file) { try $0.set("audit.heads", to: "heads.jsonl") }
+        _ = try await fixture.registered("ada")
+        await fixture.relay.stop()
+        let path = fixture.relay.file("heads.jsonl")
+        let whole = try TextFile.read(path)
+        let heads = whole.split(separator: "\n").count
+        try TextFile.write("{\"writer\":\"00\n" + whole, to: path)
+        let verified = try await fixture.json("audit", "verify", "--heads", path)
+        #expect(verified["findings"]?.array == [] && verified["heads"]?.integer == Int64(heads))
+        try TextFile.write("{}\n" + whole, to: path)
+        try await fixture.refused(["audit", "verify", "--heads", path], 1, "heads.jsonl:1: this line is not a head")
+    }
+
+    // MARK: Events of programs
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func lifeOfARelayIsInTheAudit(_ kind: StoreKind) async throws {
+        let fixture = try await Fixture(kind)
+        let relay = fixture.relay
+        relay.signal(SIGHUP)
+        try await relay.logged("event=daemon.reloaded")
+        try relay.change { try $0.set("log.level", to: "debug") }
+        let authority = try TextFile.read(relay.file("ca.pem"))
+        try TextFile.write("no certificate", to: relay.file("ca.pem"))
+        relay.signal(SIGHUP)
+        try await relay.logged("event=daemon.reload ")
+        try TextFile.write(authority, to: relay.file("ca.pem"))
+        await relay.stop()
+        let found = try await rows(fixture, "--event", "daemon.")
+        #expect(found.map { $0["event"] } == ["daemon.started", "daemon.reloaded", "daemon.reload", "daemon.stopped"])
+        #expect(found.map { $0["outcome"] ?? .null } == [.null, .null, "refused", .null])
+        #expect(found.allSatisfy { $0["actor"]?.string?.hasPrefix("relay ") == true })
+        #expect(found.count == 4 && found[2]["note"]?.string?.contains("ca.pem") == true)
+    }
+
+    @Test(arguments: [StoreKind.file, .mariadb]) func commandsOfAnOperatorAreInTheAudit(_ kind: StoreKind) async throws
+    {
+        let fixture = try await Fixture(kind)
+        let relay = fixture.relay
+        let steps: [(command: [String], event: String)] = [
+            (["migrate"], "schema.migrated"), (["backup", relay.directory("copy")], "backup.begun"),
+            (["audit", "export", "--out", relay.directory("rows.jsonl")], "audit.exported"),
+        ]
+        for (command, event) in steps {
+            let ended = try await fixture.tool(command + ["--reason", "ticket 4711", "--json"])
+            #expect(ended.status == 0, "\(event): \(ended.errors)")
+            let found = try await rows(fixture, "--event", event)
+            #expect(found.count == 1, "\(event)")
+            #expect(found.first?["actor"]?.string?.hasPrefix("operator ") == true)
+            #expect(found.first?["reason"] == "ticket 4711")
+            #expect(found.first?["note"]?.string?.isEmpty == false)
+        }
+        #expect(try await fixture.json("audit", "verify")["findings"]?.array == [])
+    }
+
+    @Test func stepsOfRekeyAreInTheAudit() async throws {
+        let installed = try await Installed()
+        func tool(_ arguments: String...) async throws -> JSONObject {
+            let ended = try await Child.run(
+                try BuiltProgram.twoefay.path, ["--config", installed.settings, "--json"] + arguments)
+            try #require(ended.status == 0, "\(ended.errors)")
+            return try ended.json
+        }
+        let steps: [([String], String)] = [
+            ([], "rekey.added"), (["--use"], "rekey.used"), (["--finish"], "rekey.finished"),
+        ]
+        for (options, event) in steps {
+            let ended = try await Child.run(
+                try BuiltProgram.twoefay.path,
+                ["--config", installed.settings, "rekey", "--reason", "ticket 4711"] + options)
+            try #require(ended.status == 0, "\(ended.errors)")
+            let found = try await tool("audit", "search", "--event", event)["rows"]?.array?.compactMap(\.object) ?? []
+            #expect(found.map { $0["reason"] } == ["ticket 4711"], "\(event)")
+            #expect(found.first?["note"]?.string?.hasPrefix("key ") == true)
+        }
+        #expect(try await tool("audit", "verify")["findings"]?.array == [])
+    }
+
+    @Test func droppedFactorNamesTheOperator() async throws {
+        let fixture = try await Fixture(.file)
+        let seed = #"{"secret":"GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"}"#
+        for user in ["ada", "bob"] {
+            _ = try await fixture.registered(user)
+            #expect(try await fixture.shop.curl("POST", "/user/\(user)/hotp", json: seed).status == 201)
+        }
+        #expect(try await fixture.shop.curl("DELETE", "/user/ada/hotp").status == 204)
+        _ = try await fixture.json("user", "remove-factor", "bob", "hotp", "--website", "shop", "--last")
+        let actors = try await rows(fixture, "--event", "factor.dropped").map { $0["actor"]?.string ?? "" }
+        #expect(actors.count == 2 && actors[0] == "website shop" && actors[1].hasPrefix("operator "), "\(actors)")
+    }
+
+    @Test func longReasonIsRefused() async throws {
+        let fixture = try await Fixture(.file)
+        _ = try await fixture.registered("ada")
+        for reason in ["", String(repeating: "x", count: 257), "two\nlines"] {
+            try await fixture.refused(
+                ["user", "lock", "ada", "--website", "shop", "--reason", reason], 2, "--reason ")
+        }
+        #expect(try await rows(fixture, "--event", "user.locked").isEmpty)
+    }
+
+    /// More rows than one page has, and all of them once.
+    @Test(arguments: [StoreKind.file, .mariadb]) func searchOfAUserGoesThroughAllPages(_ kind: StoreKind) async throws {
+        let fixture = try await Fixture(kind)
+        _ = try await fixture.registered("ada")
+        let count = AuditTrail.pageSize + 405
+        let operation = kind == .mariadb ? "unhex(lpad(i, 32, '0'))" : "CAST(printf('%016d', i) AS BLOB)"
+        // Rows with one and the same time are told apart by their numbers.
+        try fixture.relay.forge(
+            """
+            INSERT INTO audit (operation, at, event, user_id, website_id)
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))
+            SELECT \(operation), CASE WHEN i < 700 THEN '2040-01-01 00:00:00.000' ELSE '2040-01-02 00:00:00.000' END,
+            'forged', (SELECT id FROM user WHERE username = 'ada'), (SELECT id FROM website WHERE name = 'shop') FROM n
+            """)
+        let user = ["--website", "shop", "--user", "ada", "--event", "forged", "--limit", "100000"]
+        func found(_ more: String...) async throws -> [Int64] {
+            let ended = try await fixture.tool(["audit", "search", "--json"] + user + more)
+            let rows = try JSONReader.read(Array(ended.output.utf8)).object?["rows"]?.array ?? []
+            return rows.compactMap { $0.object?["id"]?.integer }
+        }
+        let all = try await found()
+        #expect(all.count == count && Set(all).count == count)
+        #expect(try await found("--since", "2040-01-02").count == count - 699)
+        #expect(try await found("--until", "2040-01-02").count == 699)
     }
 }

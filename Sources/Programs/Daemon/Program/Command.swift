@@ -51,7 +51,7 @@ public struct Command: Sendable {
     public let about: String
     /// The operands. All of them must be given, in this order.
     public let operands: [Operand]
-    public let options: [Option]
+    public var options: [Option]
     /// Further help below the table, such as an example or the next step.
     public let notes: String
     /// Complete command lines, for the help and the man page.

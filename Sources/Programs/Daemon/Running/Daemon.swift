@@ -137,13 +137,13 @@ public final class Daemon: Sendable {
             on: components.group.loops[0])
         // Connects to the push service now, so that the first login does not wait for it.
         for loop in group.loops { loop.post { [push] in push?.connectEagerly() } }
+        await record("daemon.started", note: "relay \(relay.id.text), version \(Program.version)")
         log.notice(
             "daemon.started",
             [
                 .address: address, .count: group.loops.count, .relay: relay.id.text,
                 .host: HostName.current, .version: Program.version,
             ])
-        await record("daemon.started", note: "relay \(relay.id.text), version \(Program.version)")
     }
 
     /// Opens the sockets for all loops, or takes that of systemd. Clients that connect wait until

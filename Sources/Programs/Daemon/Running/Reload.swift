@@ -69,15 +69,15 @@ extension Daemon {
             relay.replace(now.policy)
             log.use(minimum: now.log.level)
             reportLeft(new, besides: now)
-            log.notice("daemon.reloaded", [.keyID: sealer.currentID])
             await record("daemon.reloaded", note: "sealing key \(sealer.currentID)")
+            log.notice("daemon.reloaded", [.keyID: sealer.currentID])
             group.loops[0].post { [backgroundWork, relay] in
                 backgroundWork.spawn { await relay.sealPersonalValues(afresh: true) }
             }
             return nil
         } catch {
+            await record("daemon.reload", outcome: "refused", note: error.message)
             log.error("daemon.reload", [.error: error.message])
-            await record("daemon.reload", outcome: "refused", note: String(error.message.prefix(120)))
             return error
         }
     }

@@ -1,3 +1,4 @@
+import Domain
 import Glibc
 import World
 
@@ -25,8 +26,18 @@ extension Settings {
         let (path, read, problems) = try examine(invocation)
         guard problems.isEmpty else { throw invalid(path, problems.map(\.description)) }
         var settings = read
-        settings.reason = invocation.value("reason")
+        settings.reason = try reason(invocation)
         return settings
+    }
+
+    private static func reason(_ invocation: Invocation) throws(Failure) -> String? {
+        guard let reason = invocation.value("reason") else { return nil }
+        if let complaint = FieldRule.line(reason, limit: 256) {
+            throw Failure(
+                .usage, "--reason \(complaint)",
+                next: "Nothing was changed. Give a reason in one line, or leave it out.")
+        }
+        return reason
     }
 
     /// Reads the file that `--config` names, and the files that the settings name. All faults of

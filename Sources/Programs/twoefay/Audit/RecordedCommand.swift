@@ -4,6 +4,18 @@ import Relay
 import Storage
 import World
 
+extension Tool {
+    /// The commands that leave rows in the audit, and so take `--reason`.
+    static let recordedCommands: Set<String> = [
+        "website add", "website edit", "website renew", "website revoke-key", "website disable", "website enable",
+        "website remove", "website webhook", "user delete", "user export", "user lock", "user unlock", "user enable",
+        "user expire", "user activate", "user confirm-identity", "user recover", "user approve-recovery",
+        "user cancel-recovery", "user remove-factor", "device suspend", "device resume", "device rename",
+        "device revoke", "device unlock-code", "notice leave", "notice withdraw", "import", "directory sync",
+        "outbox replay", "outbox drop", "migrate", "backup", "rekey", "keys roll", "rows adopt", "audit export",
+    ]
+}
+
 extension Settings {
     /// Records a command in the audit, if its account may read the master key. Without the key, no
     /// program can write to the audit.

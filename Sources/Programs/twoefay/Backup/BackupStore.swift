@@ -29,8 +29,7 @@ extension Tool {
         let store = try settings.openStore()
         let version = store.schemaVersion
         let file = try BackupFile(invocation.operand(0))
-        // The row precedes the copy, so that the copy has it.
-        if invocation.value("storage") == nil { try settings.recordIfAble("backup.begun", note: file.path, in: store) }
+        if invocation.value("storage") == nil { record(file, settings, in: store) }
         store.close()
         let began = SystemTime().now()
         let copied: StoreCopy
@@ -42,6 +41,16 @@ extension Tool {
             copied = try file.fill { file throws(Failure) in try MariaDBDump(server).copy(to: file) }
         }
         return report(file, url, copied, version: version, began: began)
+    }
+
+    /// Records the backup before the copy, so that the copy has the row. A store that cannot be written,
+    /// such as one on a full disk, is copied all the same.
+    private static func record(_ file: BackupFile, _ settings: Settings, in store: Store) {
+        do throws(Failure) {
+            try settings.recordIfAble("backup.begun", note: file.path, in: store)
+        } catch {
+            Program.printError("twoefay: the audit has no row of this backup: \(error.message)")
+        }
     }
 
     private static func report(

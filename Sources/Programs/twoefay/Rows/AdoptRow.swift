@@ -45,9 +45,9 @@ extension Tool {
             throw Failure(
                 .conflict, "the row is genuine: a relay wrote it", next: "Nothing was changed.")
         }
-        guard let reason = invocation.value("reason"), !reason.isEmpty, reason.utf8.count <= 256 else {
+        guard let reason = settings.reason else {
             throw Failure(
-                .usage, "--reason must be given, with at most 256 bytes",
+                .usage, "--reason must be given",
                 next: "Nothing was changed. To see the row: --show")
         }
         guard try store.run({ RowQueries.adopt(row, reason: reason, at: store.now, as: $0) }) else {

@@ -9,7 +9,7 @@ public enum ProgramEvents {
     /// - Parameters:
     ///   - event: the name of the event, such as `daemon.started`.
     ///   - outcome: how it ended, in one word.
-    ///   - note: free text.
+    ///   - note: free text. A long one is cut.
     ///   - changes: the values before and after, as JSON.
     public static func record(
         _ event: String, outcome: String? = nil, note: String? = nil, changes: String? = nil, at now: Timestamp,
@@ -21,10 +21,13 @@ public enum ProgramEvents {
                 [
                     insert(
                         operation: .id(operation), now: .timestamp(now), event: .text(event), outcome: .text(outcome),
-                        note: .text(note), changes: .text(changes))
+                        note: .text(note.map { String($0.prefix(noteLimit)) }), changes: .text(changes))
                 ])
         ) { _ in () }
     }
+
+    /// The most characters that `audit_detail.note` has room for.
+    private static let noteLimit = 500
 
     private static let insert = Statement.audit(
         """
