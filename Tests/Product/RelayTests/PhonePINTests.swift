@@ -187,9 +187,9 @@ import Testing
         shop.rig.time.advance(by: .seconds(1))
         try await shop.guessWrong(try await shop.ask(), 3)
         shop.rig.time.advance(by: .milliseconds(-100))
-        let statement = try shop.statement("reset", 2, pin: PINShop.newKey())
-        _ = try await shop.send(statement, puk: PINShop.newKey())
-        #expect(try shop.rig.count("SELECT count(*) FROM audit WHERE event = 'puk.wrong'") == 1)
+        let statement = try shop.statement("reset", 2, pin: PINShop.newKey(), puk: PINShop.newKey())
+        #expect(try await shop.send(statement, puk: PINShop.newKey()) == .failure(.pin(.pukWrong(triesLeft: 4))))
+        #expect(try shop.audited("puk.wrong") == 1)
         let store = shop.rig.store
         #expect(try await shop.rig.on { _ in try await store.run(OutdatedRow.all) }.isEmpty)
     }
