@@ -15,7 +15,7 @@ import World
             getenv("TWOEFAY_SEED").flatMap { UInt64(String(cString: $0)) } ?? SystemRandomness().number(below: .max)
         print("kill loop on \(store): TWOEFAY_SEED=\(seed)")
         let apple = try await TestAPNs.start()
-        let fixture = try await Fixture.start(store, apple: apple)
+        let fixture = try await Fixture.start(store, apple: apple) { try $0.set("audit.heads", to: "heads.jsonl") }
         let traffic = Traffic(fixture, seed: seed)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for user in 0..<6 { group.addTask { try await traffic.live("user-\(user)", seed: seed &+ UInt64(user)) } }
@@ -28,6 +28,8 @@ import World
         let logins = traffic.logins
         print("kill loop on \(store): \(logins.count) logins")
         #expect(logins.count >= 6)
+        // The chain of every relay that was killed, whatever it was doing.
+        #expect(try await fixture.relay.auditFindings() == [])
         try Ledger.read(fixture.relay) { ledger in
             try ledger.check()
             // Every challenge in the store is known to a client, with the result that the client got.

@@ -3,13 +3,13 @@ import Glibc
 import Storage
 import TestSupport
 
-/// A lock on the store of a relay, held by another process: the relay's writes to its outbox wait, and its reads
-/// continue.
+/// A lock on the store of a relay, held by another process: the relay's writes to one table wait, in SQLite all of
+/// them, and its reads continue.
 final class StoreLock: Sendable {
     private let child: Child
     private let feed: Int32
 
-    static func take(_ relay: RunningRelay) async throws -> StoreLock {
+    static func take(_ relay: RunningRelay, table: String = "outbox") async throws -> StoreLock {
         var ends: [Int32] = [0, 0]
         guard pipe2(&ends, O_CLOEXEC) == 0 else { throw Child.Problem(description: "pipe2: errno \(errno)") }
         defer { close(ends[0]) }
@@ -23,7 +23,7 @@ final class StoreLock: Sendable {
                     "--user=\(server.user)",
                     "--host=\(server.hosts[0].name)", "--port=\(server.hosts[0].port)", server.database,
                 ], input: ends[0])
-            let words = Array("LOCK TABLES outbox READ; SELECT 'locked';\n".utf8)
+            let words = Array("LOCK TABLES \(table) READ; SELECT 'locked';\n".utf8)
             _ = write(ends[1], words, words.count)
         case .sqlite(let path): child = try Child("/usr/bin/python3", ["-c", script, path], input: ends[0])
         case .memory: throw Child.Problem(description: "nobody else can have a store in memory")
