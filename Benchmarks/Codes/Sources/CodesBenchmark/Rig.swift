@@ -25,12 +25,15 @@ final class Rig: Sendable {
     /// - Parameters:
     ///   - signs: true if rows are signed and verified, as in the daemon.
     ///   - seals: true if personal values are sealed, as with `seal: personal`.
-    init(_ url: String, signs: Bool = true, seals: Bool = false, on loop: EventLoop) async throws {
+    ///   - chainsAudit: true if the audit rows are signed in a chain, as in the daemon.
+    init(
+        _ url: String, signs: Bool = true, seals: Bool = false, chainsAudit: Bool = true, on loop: EventLoop
+    ) async throws {
         self.loop = loop
         let time = SystemTime()
         store = try Store.open(
             try StorageURL(url), schema: .migrate, time: time, log: Log(minimum: .error, time: time),
-            options: try Self.options(signs ? master : nil, seals ? master : nil))
+            options: try Self.options(signs ? master : nil, seals ? master : nil, chainsAudit))
         sealer = try Sealer(keys: [Sealer.Key(id: "1", key: master)])
         let relay = try Self.relay(over: store, master, sealer, mail: Nobody()) { _ in }
         self.relay = relay
@@ -51,8 +54,9 @@ final class Rig: Sendable {
         }
     }
 
-    private static func options(_ key: Secret?, _ sealing: Secret?) throws -> StoreOptions {
+    private static func options(_ key: Secret?, _ sealing: Secret?, _ chainsAudit: Bool) throws -> StoreOptions {
         var options = StoreOptions()
+        options.chainsAudit = chainsAudit
         options.rows = try key.map { try RowAuthenticator(keys: [RowAuthenticator.Key(id: "1", secret: $0)]) }
         options.personal = try sealing.map {
             PersonalSealer(try Sealer(keys: [Sealer.Key(id: "1", key: $0)]), seals: true)

@@ -19,6 +19,13 @@ func sealing(_ sealed: String, _ plain: String, on loop: EventLoop, rounds: Int,
     try await compare(rigs, sealed.prefix { $0 != ":" }, "sealed personal values", rounds: rounds, count: count)
 }
 
+/// Compares a store whose audit rows are signed in a chain to a store without the chain. Both sign
+/// rows.
+func chaining(_ chained: String, _ plain: String, on loop: EventLoop, rounds: Int, count: Int) async throws {
+    let rigs = [try await Rig(chained, on: loop), try await Rig(plain, chainsAudit: false, on: loop)]
+    try await compare(rigs, chained.prefix { $0 != ":" }, "the chain of the audit", rounds: rounds, count: count)
+}
+
 /// Measures logins and the codes that end them, 64 at once, in turn in the first and the second
 /// store.
 private func compare(
