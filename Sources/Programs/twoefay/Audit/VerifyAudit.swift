@@ -68,7 +68,7 @@ private struct AuditProgress {
     }
 }
 
-/// What `audit verify` reports.
+/// The report of `audit verify`.
 private struct AuditReport {
     let check: AuditVerification
     let outdated: [OutdatedRow]

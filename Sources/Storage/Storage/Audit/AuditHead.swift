@@ -20,7 +20,7 @@ public struct AuditHead: Sendable, Equatable {
 
     var ownKey: P256PublicKey? { try? P256PublicKey(x963: publicKey) }
 
-    /// One line of a file with heads, without its end.
+    /// The line of this head in a file with heads, without its end.
     public var line: String {
         let json = JSONValue.object([
             "writer": .string(Hex.encode(writer)), "sequence": .integer(sequence), "at": .string(at),
