@@ -31,6 +31,7 @@ enum Devices {
                 answers: [
                     (200, "device, certificate?: the new certificate, valid for at most 90 days"),
                     (429, "the phone has eight certificates that have not expired, and got one in the last week"),
+                    (503, "an outside authority has not issued it yet; Retry-After has the pause"),
                 ])),
         Route(
             "DELETE", "/device", "Unbinds the calling phone",

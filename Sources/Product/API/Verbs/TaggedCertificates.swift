@@ -14,7 +14,9 @@ enum TaggedCertificates {
                 .phone(certify), [P.tag.required, P.certificateRequest.required, P.certificateProof.required],
                 answers: [
                     (200, "tag, raw, serial, certificate, created_at, expires_at: valid for at most 90 days"),
+                    (403, "the authority of the phones issues no certificates for documents"),
                     (409, "the key has another use"), (429, "more than ten requests in a minute"),
+                    (503, "an outside authority has not issued it yet; Retry-After has the pause"),
                 ])),
         Route(
             "POST", "/verify-signature", "Checks a document that the key of a tagged certificate has signed",
