@@ -24,6 +24,27 @@ import World
         #expect(Base64URL.encode(key.reveal()) == "VqqN6vgjbSBcIijNcacQGg")
     }
 
+    /// The content encryption of RFC 7516, A.1. The example wraps its key with RSA, which is not ours.
+    @Test("RFC 7516, appendix A.1") func contentEncryptionMatchesThePublishedVector() throws {
+        let key = Secret([
+            177, 161, 244, 128, 84, 143, 225, 115, 63, 180, 3, 255, 107, 154, 212, 246, 138, 7, 110, 91, 112, 46, 34,
+            105,
+            47, 130, 203, 46, 122, 234, 64, 252,
+        ])
+        let header = Base64URL.encode(Array(#"{"alg":"RSA-OAEP","enc":"A256GCM"}"#.utf8))
+        #expect(header == "eyJhbGciOiJSU0EtT0FFUCIsImVuYyI6IkEyNTZHQ00ifQ")
+        let text = Array("The true sign of intelligence is not knowledge but imagination.".utf8)
+        let nonce = try #require(Base64URL.decode("48V1_ALb6US04U3b"))
+        let sealed = try GCM.seal(text, key: key, nonce: nonce, authenticated: Array(header.utf8))
+        #expect(
+            Base64URL.encode(sealed.ciphertext)
+                == "5eym8TW_c8SuK0ltJ3rpYIzOeDQz7TALvtu6UG9oMo4vpzs9tX_EFShS8iB7j6jiSdiwkIr3ajwQzaBtQD_A")
+        #expect(Base64URL.encode(sealed.tag) == "XFBoMYUZodetZdvTiFvSkQ")
+        #expect(
+            GCM.open(sealed.ciphertext, tag: sealed.tag, key: key, nonce: nonce, authenticated: Array(header.utf8))
+                == text)
+    }
+
     @Test func holderOfTheKeyReadsTextAndHeader() throws {
         let sealed = try JWE.seal(
             Secret(utf8: "The true sign"), to: Self.bob().publicKey, between: parties,

@@ -144,6 +144,45 @@ import World
         #expect(request.certificate?.uris == ["twoefay:website:relay"])
     }
 
+    /// RFC 7030, A.1 and A.3, over TLS: our requests are those of the examples, and the examples'
+    /// answers are understood. A.3 has a certificate for another key than that of our request.
+    @Test func examplesOfTheRFCAreUnderstood() async throws {
+        let server = Server { request in
+            let (type, body) =
+                request.method == "GET"
+                ? ("application/pkcs7-mime", ESTExamples.authorities)
+                : ("application/pkcs7-mime; smime-type=certs-only", ESTExamples.certificate)
+            let fields = Fields([.init("content-type", type), .init("content-transfer-encoding", "base64")])
+            return .now(Response(status: 200, fields: fields, body: Array(body.utf8)))
+        }
+        let all = try ESTAnswer.certificates(Array(ESTExamples.authorities.utf8))
+        #expect(
+            all.map { certificate in
+                ["OwO", "NwO", "OwN", "NwN"].first {
+                    String(decoding: certificate.subject, as: UTF8.self).hasSuffix("estExampleCA \($0)")
+                }
+            } == ["OwO", "NwO", "OwN", "NwN"])
+        let (present, order) = (all[3], try order())
+        let request = try #require(order.request)
+        let (fault, answer) = try await with(server, { _ in }) { issuer in
+            let fault = await issuer.fault(root: present)
+            do throws(CertificateFailure) {
+                return (fault, Result<Certificate, CertificateFailure>.success(try await issuer.issue(order, request)))
+            } catch {
+                return (fault, .failure(error))
+            }
+        }
+        #expect(fault == nil)
+        #expect(answer == .failure(.failed("the EST server sent no certificate for the key of the request")))
+        // The label `phones` between them is that of 3.2.2.
+        #expect(
+            server.requests.map { "\($0.method) \($0.path)" } == [
+                "GET /.well-known/est/phones/cacerts", "POST /.well-known/est/phones/simpleenroll",
+            ])
+        let sent = try #require(server.requests.last).fields
+        #expect(sent["content-type"] == "application/pkcs10" && sent["content-transfer-encoding"] == "base64")
+    }
+
     /// A server refuses a renewal also if it wants the former certificate in TLS, which it answers
     /// by 401 or 403.
     @Test(arguments: [400, 401, 403, 404, 405]) func renewalFallsBackToAnEnrolment(status: Int) async throws {
