@@ -30,6 +30,38 @@ import Testing
         #expect(try await shop.credential(other).pin.failures == 3)
     }
 
+    /// Each phone of a user has a PIN and a count of its own. The PIN of one is a wrong one for
+    /// another.
+    @Test(arguments: [StoreKind.file, .mariadb]) func guessesAtManyPhonesAreCountedForEach(
+        kind: StoreKind
+    ) async throws {
+        let first = try await PINShop(kind, ["devices": "3"])
+        var phones = [first]
+        for _ in 0..<2 { phones.append(try await PINShop(beside: first)) }
+        for phone in phones { try await phone.set() }
+        let other = try await RelayRig(beside: first.rig)
+        let asked = try await first.ask()
+        let outcomes = try await withThrowingTaskGroup(of: (phone: Int, outcome: PINShop.Outcome).self) { group in
+            for guess in 0..<8 {
+                for (index, phone) in phones.enumerated() {
+                    let pin = guess == 0 ? phones[(index + 1) % 3].pin : PINShop.newKey()
+                    let answer = try await phone.answer(asked, pin: pin)
+                    let relay = (guess + index).isMultiple(of: 2) ? first.rig : other
+                    group.addTask { (index, try await phone.post(answer, asked, to: relay)) }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        for (index, phone) in phones.enumerated() {
+            let own = outcomes.filter { $0.phone == index }.map(\.outcome)
+            #expect(own.count { $0 == .failure(.pin(.wrong(triesLeft: 2))) } == 1, "\(own)")
+            #expect(own.count { $0 == .failure(.pin(.wrong(triesLeft: 1))) } == 1, "\(own)")
+            #expect(own.count { $0 == .failure(.pin(.locked)) } == 6, "\(own)")
+            #expect(try await phone.credential(other).pin.failures == 3)
+        }
+        #expect(try first.audited("pin.wrong") == 6 && first.audited("pin.locked") == 3)
+    }
+
     /// Approvals and changes share one count, also at the same time.
     @Test(arguments: [StoreKind.file, .mariadb]) func parallelGuessesOfBothRoutesShareTheCount(
         kind: StoreKind

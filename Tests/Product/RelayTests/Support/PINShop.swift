@@ -27,6 +27,12 @@ struct PINShop: Sendable {
         bound = try await shop.bound(nil, nil, phone)
     }
 
+    /// The same user with a further phone, which has a PIN of its own.
+    init(beside other: PINShop) async throws {
+        shop = other.shop
+        bound = try await shop.bound(nil, code: try await shop.ada.furtherCode())
+    }
+
     static func newKey() -> P256PrivateKey {
         guard let key = try? P256PrivateKey.generate() else { fatalError("no key") }
         return key
