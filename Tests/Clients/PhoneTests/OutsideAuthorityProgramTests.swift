@@ -96,7 +96,7 @@ import World
         #expect(await relay.stop().status == 0)
     }
 
-    @Test func phonesGetCertificatesFromACommand() async throws {
+    @Test(arguments: [StoreKind.file, .mariadb]) func phonesGetCertificatesFromACommand(kind: StoreKind) async throws {
         let authority = try CertificateAuthority.create(commonName: "outside", days: 1000, at: SystemTime().now())
         let root = try write(authority.certificatePEM(), "outside-ca.pem", mode: 0o644)
         let secret = try write(authority.keyPEM().reveal(), "outside-ca.key")
@@ -113,7 +113,7 @@ import World
             openssl x509 -req -in /dev/stdin -CA '\(root)' -CAkey "$1" -days 60 -copy_extensions copy -extfile "$profile"
             """
         let command = try write(Array(script.utf8), "issue", mode: 0o755)
-        let relay = try await RunningRelay.start()
+        let relay = try await RunningRelay.start(kind)
         await relay.stop()
         try relay.change { settings in
             try settings.set("key_service", to: "unix:keys/socket")

@@ -64,8 +64,8 @@ import World
         #expect(try await shop.client.enter(new.codes[Int(position) - 1], for: login.challenge).isSuccess)
     }
 
-    @Test func cancelledLoginEndsTheWait() async throws {
-        let shop = try await RealShop(try await RunningRelay.start())
+    @Test(arguments: [StoreKind.file, .mariadb]) func cancelledLoginEndsTheWait(_ kind: StoreKind) async throws {
+        let shop = try await RealShop(try await RunningRelay.start(kind))
         let registered = try await shop.client.register("ada")
         try await shop.bind("ada", try #require(registered.activation).uri)
         let login = try await shop.client.ask(LoginRequest(username: "ada"))
@@ -136,8 +136,9 @@ import World
         try await client.dropHOTP(of: "ada")
     }
 
-    @Test func refusalsAreInTheVisitorsLanguage() async throws {
-        let shop = try await RealShop(try await RunningRelay.start())
+    @Test(arguments: [StoreKind.file, .mariadb])
+    func refusalsAreInTheVisitorsLanguage(_ kind: StoreKind) async throws {
+        let shop = try await RealShop(try await RunningRelay.start(kind))
         _ = try await shop.client.register("ada")
         func problem(_ client: RelayClient) async -> Problem? {
             (await #expect(throws: CallFault.self) { _ = try await client.register("ada") })?.problem

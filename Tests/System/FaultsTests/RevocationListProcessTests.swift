@@ -44,9 +44,10 @@ import Testing
         return (try fixture.phone(key, reply), try #require(reply["certificate"]))
     }
 
-    @Test(arguments: [false, true]) func unboundPhoneIsOnTheList(hasKeyProcess: Bool) async throws {
-        let setting = hasKeyProcess ? try await KeyProcessFixture.start() : nil
-        let fixture = if let setting { setting.fixture } else { try await Fixture.start() }
+    @Test(arguments: [false, true], [StoreKind.file, .mariadb])
+    func unboundPhoneIsOnTheList(hasKeyProcess: Bool, kind: StoreKind) async throws {
+        let setting = hasKeyProcess ? try await KeyProcessFixture.start(kind) : nil
+        let fixture = if let setting { setting.fixture } else { try await Fixture.start(kind) }
         let (lost, kept) = (try await enrol(fixture, "anna"), try await enrol(fixture, "berta"))
         // The first list of this relay is made after the phone is unbound, so no interval passes.
         #expect(try await lost.phone.client.send("DELETE", "/device").status == 204)

@@ -1,4 +1,5 @@
 import Bytes
+import JSON
 import TestSupport
 import Testing
 import TwoefayClient
@@ -55,9 +56,12 @@ struct RealShop {
         try await phone(["status"] + arguments, of: username)
     }
 
-    private func phone(_ arguments: [String], of username: String) async throws {
+    /// Runs the phone program of the user, which must succeed. Returns what it printed, if that is a
+    /// JSON object.
+    @discardableResult func phone(_ arguments: [String], of username: String) async throws -> JSONObject {
         let ended = try await Child.run(
             try BuiltProgram.twoefay.path, ["phone"] + arguments + ["--keys", keys(username)])
         guard ended.status == 0 else { throw Child.Problem(description: ended.errors) }
+        return (try? JSONReader.read(Array(ended.output.utf8)))?.object ?? [:]
     }
 }

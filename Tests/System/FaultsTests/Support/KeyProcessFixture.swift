@@ -9,8 +9,8 @@ struct KeyProcessFixture {
 
     private static let files = ["master.key", "device-ca.key"]
 
-    static func start() async throws -> KeyProcessFixture {
-        let fixture = try await Fixture.start()
+    static func start(_ kind: StoreKind = .file) async throws -> KeyProcessFixture {
+        let fixture = try await Fixture.start(kind)
         await fixture.relay.stop()
         let socket = fixture.relay.file("keys/socket")
         guard mkdir(fixture.relay.file("keys"), 0o700) == 0 else { throw Unexpected(text: "mkdir: \(errno)") }
