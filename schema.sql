@@ -243,7 +243,7 @@ CREATE TABLE IF NOT EXISTS device_report (
 CREATE TABLE IF NOT EXISTS factor (
     id binary(16) NOT NULL PRIMARY KEY,
     user_id binary(16) NOT NULL,
-    kind varchar(16) NOT NULL,              -- totp, hotp, sms, mail, recovery
+    kind varchar(16) NOT NULL,              -- totp, hotp, sms, mail, recovery, operator (a temporary code)
     state varchar(16) NOT NULL,             -- waiting, active
     secret blob,                            -- sealed: the secret of the codes; null for recovery codes
     sealed_by varchar(64),                  -- the id of the sealing key
@@ -291,6 +291,25 @@ CREATE TABLE IF NOT EXISTS recovery_code (
     mac binary(36),                         -- by the relay that wrote the row (see threat-model.md)
     PRIMARY KEY (user_id, digest)
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+-- The temporary codes that operators gave out, as digests under a key outside the store. A row is deleted when its code has
+-- expired, was replaced or revoked. Its row in the table factor, of the kind operator, is deleted with it.
+CREATE TABLE IF NOT EXISTS temporary_code (
+    factor_id binary(16) NOT NULL PRIMARY KEY,
+    user_id binary(16) NOT NULL,
+    digest binary(32) NOT NULL,             -- HMAC of the user's id and the code, under the master key
+    uses int NOT NULL,                      -- how often it may be used
+    uses_left int NOT NULL,
+    may_enrol int NOT NULL,                 -- 1: it may approve that a phone is bound
+    created_at datetime(3) NOT NULL,
+    expires_at datetime(3) NOT NULL,
+    last_used_at datetime(3),
+    operation binary(16) NOT NULL,          -- the operation that gave it out
+    mac binary(36),                         -- by the program that wrote the row (see threat-model.md)
+    UNIQUE (user_id)
+) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+CREATE INDEX IF NOT EXISTS temporary_code_age ON temporary_code (expires_at);
 
 -- Recoveries: the ways back from a lost factor. Each mailed link has a row; the row of a link that continues an open
 -- recovery takes its place.

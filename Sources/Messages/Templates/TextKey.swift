@@ -17,6 +17,8 @@ public enum MailTemplate: String, Sendable, CaseIterable {
     case pinChanged = "mail.pin.changed"
     case pukLocked = "mail.puk.locked"
     case unlockIssued = "mail.unlock.issued"
+    case temporaryIssued = "mail.temporary.issued"
+    case temporaryUsed = "mail.temporary.used"
     /// The link that begins the recovery of a lost factor.
     case recoveryLink = "mail.recovery.link"
     /// The announcement of a recovery, with the link that cancels it.

@@ -8,8 +8,8 @@ import World
 /// SQL script checks on writing that they still hold.
 ///
 /// Invariant: each factor starts by itself at most once in a challenge. Push and pull count as the
-/// same factor. A recovery code is accepted at any time, so it is never started. While the last
-/// step is `seen`, so that a phone shows the challenge, nothing else starts.
+/// same factor. Recovery and temporary codes are accepted at any time, so they never start. While
+/// the last step is `seen`, so that a phone shows the challenge, nothing else starts.
 ///
 /// A website's own starts are limited: `mostSendings` pushes and messages, `mostSteps` steps, and
 /// `pause` between two sendings of a factor. Without these limits a website could flood a user with
@@ -61,13 +61,13 @@ public struct Cascade: Equatable, Sendable {
     /// Returns the factor that starts the challenge; nil if the user has none of them.
     public func first(_ means: AvailableFactors) -> Factor? { next(after: [], means) }
 
-    /// Returns the factor that starts by itself now, or nil. A recovery code never starts, since it
-    /// is accepted at any time. While a phone shows the challenge, nothing starts, so that the user
-    /// is not interrupted.
+    /// Returns the factor that starts by itself now, or nil. Recovery and temporary codes never
+    /// start, since they are accepted at any time. While a phone shows the challenge, nothing
+    /// starts, so that the user is not interrupted.
     public func next(after tried: [CascadeStep], _ means: AvailableFactors) -> Factor? {
         guard tried.last?.state != .seen else { return nil }
         let done = tried.map { Self.choice($0.factor) }
-        return factors.first { $0 != .recovery && !done.contains($0) && means.has($0) }
+        return factors.first { $0.beginsByItself && !done.contains($0) && means.has($0) }
             .map { begin($0, means) }
     }
 
@@ -164,15 +164,20 @@ extension Policy {
     /// It applies when a user approves a further factor, because the approval must not be weaker
     /// than the existing factors. A phone counts as strongest, with or without a number. If nothing
     /// would remain, the policy is unchanged, since a policy needs a factor.
-    public func strongest(of means: Cascade.AvailableFactors) -> Policy {
-        let had = factors.filter { $0 != .recovery && means.has($0) }
-        guard !had.isEmpty || factors.contains(.recovery) else { return self }
+    ///
+    /// - Parameter takesOperator: whether a temporary code of the user may approve, too.
+    public func strongest(of means: Cascade.AvailableFactors, takesOperator: Bool) -> Policy {
+        let had = factors.filter { $0.beginsByItself && means.has($0) }
         let best = had.map { worth(of: $0, asksNumber: true) }.max()
         var policy = self
         policy.factors = factors.filter { factor in
-            factor == .recovery || had.contains(factor) && worth(of: factor, asksNumber: true) == best
+            switch factor {
+            case .recovery: true
+            case .operator: takesOperator && means.has(.operator)
+            default: had.contains(factor) && worth(of: factor, asksNumber: true) == best
+            }
         }
-        return policy
+        return policy.factors.isEmpty ? self : policy
     }
 
     /// Returns the time at which the next factor starts by itself; nil if it does not.

@@ -9,10 +9,12 @@ public enum CodeWindow {
     /// The number of codes that an HOTP token may be ahead, because codes were shown but not used.
     public static let lookAhead: Int64 = 10
 
-    /// Returns whether the text can be a code of any kind: 6 to 8 digits, or a recovery code.
+    /// Returns whether the text can be a code of any kind: 6 to 8 digits, a recovery code, or a
+    /// temporary code.
     public static func isCode(_ typed: String) -> Bool {
         OTP.digits.contains { OTP.isCode(typed, digits: $0) }
             || anybody.map { RecoveryCode.digest(typed, user: $0) != nil } == true
+            || TemporaryCode.canonical(typed) != nil
     }
 
     private static let anybody = UserID([UInt8](repeating: 0, count: 16))

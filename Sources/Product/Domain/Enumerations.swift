@@ -11,19 +11,32 @@ public enum Proof: String, Sendable, CaseIterable {
 /// `/pending`.
 public enum Factor: String, Sendable, CaseIterable {
     case push, pull, totp, hotp, sms, mail, recovery
+    /// A temporary code of the help desk.
+    case `operator`
 }
 
 extension Factor {
     /// The factors whose answer is a code that the user enters.
-    public static let codes: [Factor] = [.totp, .hotp, .sms, .mail, .recovery]
+    public static let codes: [Factor] = enrolled + [.operator]
+
+    /// The code factors that a user adds through the website.
+    public static let enrolled: [Factor] = [.totp, .hotp, .sms, .mail, .recovery]
 
     /// The factors that a website can choose. Pull is not among them, since it stands in for push.
     public static let choices: [Factor] = [.push] + codes
+
+    /// The factors that are permitted if a website does not choose. A temporary code of the help
+    /// desk is not among them.
+    public static let usual: [Factor] = [.push] + enrolled
 
     public var isCode: Bool { Factor.codes.contains(self) }
 
     /// Whether the relay sends the codes of this factor.
     public var isSent: Bool { self == .sms || self == .mail }
+
+    /// Whether a challenge can begin the factor by itself. Recovery codes and temporary codes are
+    /// accepted at any time, so they never begin.
+    public var beginsByItself: Bool { self != .recovery && self != .operator }
 }
 
 /// The state of a code factor.
@@ -50,7 +63,7 @@ public enum Assurance: String, Sendable, CaseIterable, Ranked {
         case .push, .pull: self = numberAsked || uv > .none ? .high : .substantial
         case .totp, .hotp, .recovery: self = .substantial
         case .sms: self = .restricted
-        case .mail: self = .low
+        case .mail, .operator: self = .low
         }
     }
 
@@ -127,6 +140,10 @@ public enum AccountEvent: String, Sendable, CaseIterable {
     case pukLocked = "puk.locked"
     /// The help desk has got a code that sets a new PIN on a phone.
     case unlockIssued = "unlock.issued"
+    /// The help desk has given out a temporary code.
+    case temporaryIssued = "temporary.issued"
+    /// A temporary code was used.
+    case temporaryUsed = "temporary.used"
     /// A lost factor can be replaced soon, unless somebody cancels that.
     case recoveryWaiting = "recovery.waiting"
     case recoveryDone = "recovery.done"
@@ -136,7 +153,7 @@ public enum AccountEvent: String, Sendable, CaseIterable {
 /// The state of a step of a challenge.
 ///
 /// - `queued`: the service that delivers it does not have it yet.
-/// - `sent`: the service has accepted it; for totp, hotp and recovery, the step has begun.
+/// - `sent`: the service has accepted it; for codes that the relay does not send, the step has begun.
 /// - `seen`: the phone shows the challenge.
 /// - `refused`: it can never be delivered, for example because the number does not exist.
 /// - `undeliverable`: no service could deliver it, or the user's factor was removed.

@@ -94,7 +94,7 @@ public struct Policy: Equatable, Sendable {
     public var devices = 5
     public var furtherFactors: FurtherFactors = .proved
     /// The permitted factors, in the order in which they are tried. Pull counts as push.
-    public var factors: [Factor] = [.push] + Factor.codes
+    public var factors: [Factor] = Factor.usual
     /// The seconds after which a push that was not seen gives way to the next factor.
     public var pushDeadline = 30
     /// The seconds after which the next factor follows a code factor by itself; nil if only the

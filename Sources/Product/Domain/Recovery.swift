@@ -30,8 +30,8 @@ public enum RecoveryPhase: String, Sendable, CaseIterable {
 public enum RecoveryProof: String, Sendable, CaseIterable {
     case phone, totp, hotp, sms, recovery, `operator`
 
-    /// The proof that an answer by this factor gives; nil for a mail, which may arrive at the
-    /// mailbox of the link.
+    /// The proof that an answer by this factor gives. Nil for a mail, which may arrive at the mailbox
+    /// of the link, and for a temporary code, which proves no recovery.
     public init?(_ factor: Factor) {
         switch factor {
         case .push, .pull: self = .phone
@@ -39,7 +39,7 @@ public enum RecoveryProof: String, Sendable, CaseIterable {
         case .hotp: self = .hotp
         case .sms: self = .sms
         case .recovery: self = .recovery
-        case .mail: return nil
+        case .mail, .operator: return nil
         }
     }
 }

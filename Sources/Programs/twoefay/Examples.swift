@@ -53,6 +53,10 @@ extension Tool {
             "anna --website shop --factor push --code 123456 --by 'B. Clerk' --note 'in person, passport'"
         ],
         "user cancel-recovery": ["anna --website shop --factor totp"],
+        "user temporary-code": [
+            "anna --website shop --valid 2h", "anna --website shop --uses 2 --may-enrol",
+            "anna --website shop --revoke",
+        ],
         "user remove-factor": ["anna totp --website shop"],
     ]
 

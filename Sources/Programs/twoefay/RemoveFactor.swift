@@ -28,10 +28,13 @@ extension Tool {
         defer { store.close() }
         let user = try store.user(invocation)
         let text = invocation.operand(1)
-        guard let kind = Factor(rawValue: text), kind.isCode else {
-            let kinds = Factor.codes.map(\.rawValue).joined(separator: ", ")
+        guard let kind = Factor(rawValue: text), Factor.enrolled.contains(kind) else {
+            let kinds = Factor.enrolled.map(\.rawValue).joined(separator: ", ")
             throw Failure(
-                .usage, "KIND must be one of \(kinds)", next: "To unbind a phone: twoefay device revoke DEVICE")
+                .usage, "KIND must be one of \(kinds)",
+                next: text == Factor.operator.rawValue
+                    ? "To revoke a temporary code: \(user.revokingTemporaryCode)"
+                    : "To unbind a phone: twoefay device revoke DEVICE")
         }
         // A stolen factor can be removed with --last even if the policies cannot be read.
         let ways = invocation.has("last") ? try? store.waysIn(user) : try store.waysIn(user)

@@ -16,9 +16,14 @@ extension Tool {
         var user = try store.user(invocation)
         try store.complete(&user)
         let (told, ways) = (try store.told(user), try? store.waysIn(user))
-        let texts = [user.text(at: store.now), ways?.text(of: user) ?? "", told.text]
+        let temporary = try store.read(TemporaryCodes.shown(of: user.id))
+        let texts = [
+            user.text(at: store.now), temporary?.text(of: user, at: store.now) ?? "", ways?.text(of: user) ?? "",
+            told.text,
+        ]
         guard case .object(var object) = user.json(at: store.now) else { return Report("", json: .null) }
         object.set("announcements", told.json)
+        object.set("temporary_code", temporary?.json(at: store.now) ?? .null)
         object.set("ways_in", ways?.json ?? .null)
         object.set("idle_factors", ways?.idleJSON ?? .null)
         return Report(texts.filter { !$0.isEmpty }.joined(separator: "\n\n"), json: .object(object))

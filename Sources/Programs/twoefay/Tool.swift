@@ -13,7 +13,7 @@ enum Tool {
         replaceAuthority, finishAuthority, webhookCommand,
         listUsers, searchUsers, findUser, showUser, userLogins, exportUser, deleteUser,
         lockUser, unlockUser, enableUser, expireUser, listExpiring, activateUser, confirmIdentity, recoverUser,
-        approveRecovery, cancelRecovery, removeFactor, listDevices, showDevice,
+        approveRecovery, cancelRecovery, temporaryCode, removeFactor, listDevices, showDevice,
         suspendDevice, resumeDevice, renameDevice, revokeDevice, unlockCode, leaveNotice, listNotices, withdrawNotice,
         enrolPhone,
         listPhones, showPhone, watchPhone, approveOnce, denyOnce, reportFraud, changePhone, phoneStatus, phoneTime,

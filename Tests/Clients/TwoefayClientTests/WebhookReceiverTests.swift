@@ -77,6 +77,8 @@ import World
         #expect(try event(Self.text("pin.changed", user)).what == .pinChanged(token: "t"))
         #expect(try event(Self.text("puk.locked", user)).what == .pukLocked(token: "t"))
         #expect(try event(Self.text("unlock.issued", user)).what == .unlockIssued(token: "t"))
+        #expect(try event(Self.text("temporary.issued", user)).what == .temporaryIssued(token: "t"))
+        #expect(try event(Self.text("temporary.used", user)).what == .temporaryUsed(token: "t"))
         #expect(try event(Self.text("user.locked", user)).data["reason"] == "frozen")
         // A later version may send other event types.
         #expect(try event(Self.text("user.renamed", "{}")).what == .other)

@@ -57,7 +57,8 @@ import World
                 #expect(worded.text.contains("\ntwoefay://enrol?code=012345\n"))
                 #expect(worded.text.contains("\n2026-11-22 01:02 UTC\n"))
                 #expect(worded.text.contains(language == "en" ? ": your hardware token. " : ": Ihr Hardware-Token. "))
-            case .userFrozen, .userLocked, .codesLocked, .recoveryDone, .recoveryCancelled:
+            case .userFrozen, .userLocked, .codesLocked, .temporaryIssued, .temporaryUsed, .recoveryDone,
+                .recoveryCancelled:
                 #expect(worded.text.contains("2026-11-22 01:02 UTC"))
             }
         }

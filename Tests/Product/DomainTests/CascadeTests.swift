@@ -83,7 +83,7 @@ import World
     @Test func automaticFactorsFollowThePolicy() {
         var chance = SeededRandomness(seed: 5)
         for _ in 0..<2000 {
-            let factors = Factor.choices.shuffled(using: &chance).prefix(Int.random(in: 1...6, using: &chance))
+            let factors = Factor.choices.shuffled(using: &chance).prefix(Int.random(in: 1...7, using: &chance))
             let phones: [Cascade.AvailableFactors.Phone?] = [nil, .asking, .pushable]
             let means = Cascade.AvailableFactors(
                 phone: phones.randomElement(using: &chance) ?? nil,
@@ -103,13 +103,13 @@ import World
                 }
             }
             #expect(Set(byItself).count == byItself.count)
-            #expect(!byItself.contains(.recovery))
+            #expect(byItself.allSatisfy { $0.beginsByItself })
             #expect(byItself.allSatisfy { means.has($0) })
             let places = byItself.map { factors.firstIndex(of: $0) }
             #expect(places.allSatisfy { $0 != nil } && places.compactMap { $0 } == places.compactMap { $0 }.sorted())
             // None of the remaining factors could have begun.
             let left = factors.filter { factor in
-                factor != .recovery && means.has(factor)
+                factor.beginsByItself && means.has(factor)
                     && !steps.contains { ($0.factor == .pull ? .push : $0.factor) == factor }
             }
             #expect(left.isEmpty)
@@ -151,7 +151,9 @@ import World
 
     @Test func onlyTheStrongestFactorApproves() {
         func approving(_ phone: Cascade.AvailableFactors.Phone?, _ codes: Factor...) -> [Factor] {
-            Policy().strongest(of: Cascade.AvailableFactors(phone: phone, codes: Set(codes))).factors
+            Policy().strongest(
+                of: Cascade.AvailableFactors(phone: phone, codes: Set(codes)), takesOperator: true
+            ).factors
         }
         #expect(approving(.asking, .totp, .sms) == [.push, .recovery])
         #expect(approving(nil, .totp, .hotp, .mail) == [.totp, .hotp, .recovery])
@@ -179,7 +181,8 @@ import World
     @Test func policyWithoutUsableFactorsIsReadable() throws {
         var policy = Policy()
         try policy.set("factors", to: "push, mail")
-        let strongest = policy.strongest(of: Cascade.AvailableFactors(phone: nil, codes: []))
+        let strongest = policy.strongest(
+            of: Cascade.AvailableFactors(phone: nil, codes: []), takesOperator: false)
         #expect(try Policy().changed(by: strongest.json) == strongest)
     }
 

@@ -9,7 +9,8 @@ import Testing
 /// when its verb runs it, with the verb's values, on a database with some rows.
 @Suite(.mayBlock) struct QueryPlanTests {
     /// The tables that grow. The others (relay, website, website_key, webhook_endpoint) have a
-    /// handful of rows, or one for each start of a program (audit_writer), and may be scanned.
+    /// handful of rows, one for each start of a program (audit_writer), or those that operators gave
+    /// out in a day (temporary_code), and may be scanned.
     private static let growing = [
         "user", "activation", "device", "factor", "sent_code", "challenge", "step", "outbox", "audit", "idempotency",
         "notice", "certificate", "recovery", "device_report", "attestation", "audit_detail", "audit_link",

@@ -209,6 +209,7 @@ private enum Old {
         case .dead, .webhooks: ["outbox"]
         case .activations: ["activation"]
         case .codes: ["sent_code"]
+        case .temporary: ["temporary_code", "factor"]
         case .challenges: ["challenge", "step", "sent_code"]
         case .notices: ["notice"]
         case .certificates: ["certificate"]
@@ -233,6 +234,7 @@ private enum Old {
         case .webhooks: return [webhook(entry: id, expiresAt: at)]
         case .activations: return [activation(digest: digest, user: id, at: at, operation: id)]
         case .codes: return [code(factor: id, challenge: .null, at: at)]
+        case .temporary: return [temporaryFactor(factor: id, at: at), temporary(factor: id, digest: digest, at: at)]
         case .challenges:
             return [
                 challenge(
@@ -266,6 +268,13 @@ private enum Old {
     private static let activation = Statement(
         "INSERT INTO activation VALUES (:digest, :user, :at, :at, NULL, NULL, NULL, NULL, :operation, NULL)")
     private static let code = Statement("INSERT INTO sent_code VALUES (:factor, 0, :challenge, :at, :at, NULL)")
+    private static let temporaryFactor = Statement(
+        """
+        INSERT INTO factor (id, user_id, kind, state, algorithm, digits, counter, failures, created_at, operation)
+        VALUES (:factor, :factor, 'operator', 'active', 'sha256', 10, 0, 0, :at, :factor)
+        """)
+    private static let temporary = Statement(
+        "INSERT INTO temporary_code VALUES (:factor, :factor, :digest, 1, 1, 0, :at, :at, NULL, :factor, NULL)")
     private static let challenge = Statement(
         """
         INSERT INTO challenge (id, website_id, user_id, state, policy, context, nonce, asked_at, expires_at, decided_at,

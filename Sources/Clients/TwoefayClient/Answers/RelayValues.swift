@@ -27,6 +27,8 @@ public struct Factor: RelayWord {
     public static let mail = Factor(rawValue: "mail")
     /// A printed code that works once.
     public static let recovery = Factor(rawValue: "recovery")
+    /// A temporary code of the help desk, for a user who has lost everything else.
+    public static let `operator` = Factor(rawValue: "operator")
 }
 
 /// The method by which the answer of a successful login was authenticated.

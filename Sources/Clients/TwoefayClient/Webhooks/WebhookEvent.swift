@@ -30,6 +30,10 @@ public struct WebhookEvent: Sendable, Equatable {
         case pukLocked(token: String)
         /// The help desk has given out a code that sets a new PIN on a phone.
         case unlockIssued(token: String)
+        /// The help desk has given out a temporary code, with which somebody can log in as the user.
+        case temporaryIssued(token: String)
+        /// A temporary code was used.
+        case temporaryUsed(token: String)
         /// The user was frozen after a fraud report.
         case userFrozen(token: String)
         /// A lost factor of the user can be replaced after the wait of the policy, unless somebody
@@ -91,6 +95,8 @@ public struct WebhookEvent: Sendable, Equatable {
         case "pin.changed": return .pinChanged(token: try data.text("token"))
         case "puk.locked": return .pukLocked(token: try data.text("token"))
         case "unlock.issued": return .unlockIssued(token: try data.text("token"))
+        case "temporary.issued": return .temporaryIssued(token: try data.text("token"))
+        case "temporary.used": return .temporaryUsed(token: try data.text("token"))
         case "secret.delivered": return .secretDelivered(token: try data.text("token"), try Device(data))
         case "device.certified": return .deviceCertified(token: try data.text("token"), try Device(data))
         case "codes.locked": return .codesLocked(token: try data.text("token"))

@@ -132,6 +132,8 @@ extension Message {
             case .pinChanged: .pinChanged
             case .pukLocked: .pukLocked
             case .unlockIssued: .unlockIssued
+            case .temporaryIssued: .temporaryIssued
+            case .temporaryUsed: .temporaryUsed
             case .recoveryWaiting: .recoveryWaiting
             case .recoveryDone: .recoveryDone
             case .recoveryCancelled: .recoveryCancelled
@@ -165,7 +167,7 @@ extension Factor {
         case .totp: .app
         case .hotp: .token
         case .push: .phones
-        case .pull, .sms, .mail, .recovery: nil
+        case .pull, .sms, .mail, .recovery, .operator: nil
         }
     }
 }

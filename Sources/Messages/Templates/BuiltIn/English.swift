@@ -265,6 +265,32 @@ extension BuiltIn {
         "\n"
         "If you have asked for it, type it into the app of this phone, and tell it to nobody. If you have not, someone may have your phone: contact {website} at once.\n"
 
+        msgctxt "mail.temporary.issued.subject"
+        msgid "A temporary code for your account at {website} was given out"
+        msgstr "A temporary code for your account at {website} was given out"
+
+        msgctxt "mail.temporary.issued.text"
+        msgid "The help desk has given out a temporary code."
+        msgstr ""
+        "The help desk has given out a temporary code for your account at {website}. Whoever has this code can log in as you.\n"
+        "\n"
+        "Time: {time}\n"
+        "\n"
+        "If you asked for it, you need do nothing. Never tell the code to anybody who calls you. If you did not ask for it, contact {website} at once: the help desk can revoke the code.\n"
+
+        msgctxt "mail.temporary.used.subject"
+        msgid "A temporary code was used for your account at {website}"
+        msgstr "A temporary code was used for your account at {website}"
+
+        msgctxt "mail.temporary.used.text"
+        msgid "A temporary code was used."
+        msgstr ""
+        "Somebody has used the temporary code that the help desk gave out for your account at {website}.\n"
+        "\n"
+        "Time: {time}\n"
+        "\n"
+        "If this was you, you need do nothing. If this was not you, contact {website} at once: somebody else can use your account.\n"
+
         msgctxt "mail.recovery.link.subject"
         msgid "Get back into your account at {website}"
         msgstr "Get back into your account at {website}"

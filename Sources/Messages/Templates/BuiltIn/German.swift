@@ -266,6 +266,32 @@ extension BuiltIn {
         "\n"
         "Wenn Sie ihn verlangt haben, geben Sie ihn in der App dieses Telefons ein und nennen Sie ihn niemandem. Wenn nicht, hat vielleicht jemand Ihr Telefon: Wenden Sie sich bitte sofort an {website}.\n"
 
+        msgctxt "mail.temporary.issued.subject"
+        msgid "A temporary code for your account at {website} was given out"
+        msgstr "Ein vorläufiger Code für Ihr Konto bei {website} wurde ausgegeben"
+
+        msgctxt "mail.temporary.issued.text"
+        msgid "The help desk has given out a temporary code."
+        msgstr ""
+        "Der Support hat einen vorläufigen Code für Ihr Konto bei {website} ausgegeben. Wer diesen Code hat, kann sich als Sie anmelden.\n"
+        "\n"
+        "Zeitpunkt: {time}\n"
+        "\n"
+        "Wenn Sie darum gebeten haben, brauchen Sie nichts zu tun. Nennen Sie den Code niemandem, der Sie anruft. Wenn Sie nicht darum gebeten haben, wenden Sie sich bitte sofort an {website}: Der Support kann den Code widerrufen.\n"
+
+        msgctxt "mail.temporary.used.subject"
+        msgid "A temporary code was used for your account at {website}"
+        msgstr "Ein vorläufiger Code für Ihr Konto bei {website} wurde verwendet"
+
+        msgctxt "mail.temporary.used.text"
+        msgid "A temporary code was used."
+        msgstr ""
+        "Jemand hat den vorläufigen Code verwendet, den der Support für Ihr Konto bei {website} ausgegeben hat.\n"
+        "\n"
+        "Zeitpunkt: {time}\n"
+        "\n"
+        "Wenn Sie das waren, brauchen Sie nichts zu tun. Wenn Sie das nicht waren, wenden Sie sich bitte sofort an {website}: Jemand anderes kann Ihr Konto benutzen.\n"
+
         msgctxt "mail.recovery.link.subject"
         msgid "Get back into your account at {website}"
         msgstr "Zurück in Ihr Konto bei {website}"

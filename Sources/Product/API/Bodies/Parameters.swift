@@ -169,13 +169,13 @@ enum Parameters {
     /// A code, exactly as typed: nothing is trimmed from digits, and digits of other scripts are
     /// refused.
     static let anyCode = Field.text(
-        "otp", limit: 64, "The code that the user typed: 6 to 8 digits, or a recovery code",
+        "otp", limit: 64, "The code that the user typed: 6 to 8 digits, a recovery code, or a temporary code",
         rule: { text in
             CodeWindow.isCode(text)
                 ? nil
                 : LocalizedText(
-                    "must be 6 to 8 digits, or a recovery code",
-                    de: "muss aus 6 bis 8 Ziffern bestehen oder ein Notfallcode sein")
+                    "must be 6 to 8 digits, a recovery code, or a temporary code",
+                    de: "muss aus 6 bis 8 Ziffern bestehen, oder ein Notfallcode oder vorläufiger Code sein")
         })
     static let factors = Field<[Factor]>.values(
         "factors", limit: Factor.choices.count, "Only these of the policy's factors, in the policy's order",

@@ -16,8 +16,8 @@ public protocol CodeFailureStore: Sendable {
 
 /// A wrong code, and all factors that it could have belonged to.
 public struct WrongCode: Sendable {
-    /// The most factors of one wrong code. A user cannot have more: of each kind at most one active
-    /// and one waiting.
+    /// The most factors of one wrong code. A user cannot have more that it fits: of each kind at most
+    /// one active and one waiting, and a temporary code has a form of its own.
     public static let mostFactors = 10
     /// The event in the audit.
     public static let event = "code.wrong"

@@ -20,6 +20,8 @@ struct Approvable: Sendable {
     var device: DeviceID?
     /// The IP address of the new phone.
     var ip: String?
+    /// Whether a temporary code of the help desk may approve it, if that code permits it.
+    var takesOperator = false
     /// Whether the user must learn of the request, however many others there are. Something else
     /// limits how often it is made.
     var isAnnouncement = false
@@ -29,7 +31,8 @@ struct Approvable: Sendable {
     /// The creation of an activation code for any further phone.
     static func activation(of user: UserID) -> Approvable {
         Approvable(
-            digest: SHA256.hash(Array("twoefay approval activation".utf8) + user.bytes), details: [factor])
+            digest: SHA256.hash(Array("twoefay approval activation".utf8) + user.bytes), details: [factor],
+            takesOperator: true)
     }
 
     /// The binding of this phone with this key.
@@ -78,6 +81,7 @@ extension Relay {
             subject: .token(token), ip: approvable.ip, action: approvable.action, details: approvable.details,
             factors: approvable.factors, isKnown: approvable.isKnown)
         request.approves = approvable.digest
+        request.takesOperator = approvable.takesOperator
         request.isUnlimited = approvable.isAnnouncement
         request.isReminder = approvable.isReminder
         request.device = approvable.device

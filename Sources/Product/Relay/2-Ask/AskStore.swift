@@ -32,6 +32,9 @@ public struct AskLimits: Sendable {
     public let pushes: Int
     public let origin: AskOrigin
 
+    /// The time of the request.
+    public var now: Timestamp { since + Policy.limitWindow }
+
     public init(since: Timestamp, logins: Int, pushes: Int, origin: AskOrigin = .unknownBrowser) {
         self.since = since
         self.logins = logins

@@ -54,6 +54,8 @@ public struct LoginRequest: Sendable {
     var approves: [UInt8]?
     /// For an approval of a new phone: the phone that is to be bound; otherwise nil.
     var device: DeviceID?
+    /// Whether a temporary code of the help desk may approve it.
+    var takesOperator = false
     /// Whether the limits of logins and pushes do not apply.
     var isUnlimited = false
     /// Whether it must disturb no login of the user.
@@ -310,7 +312,8 @@ extension Relay {
                     ))
             ])
         }
-        return request.approves == nil ? narrowed : narrowed.strongest(of: means)
+        guard request.approves != nil else { return narrowed }
+        return narrowed.strongest(of: means, takesOperator: request.takesOperator)
     }
 
     /// Returns the outbox entry that begins the next factor; nil if there is none. If the first

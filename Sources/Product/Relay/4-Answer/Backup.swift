@@ -1,4 +1,5 @@
 import Bytes
+import Crypto
 import Domain
 import Log
 import World
@@ -56,9 +57,11 @@ extension Relay {
         _ code: String, for row: ChallengeRow, by website: Website, as operation: Operation
     ) async throws(Refusal) -> Bool {
         let now = time.now()
-        let recovery = RecoveryCode.digest(code, user: row.user)
+        let typed = TypedCode(code, of: row.user, sealer)
         let open = try await withStore("backup") { () async throws(StoreFailure) in
-            try await store.codes(for: row.id, of: row.user, recovery: recovery, at: now, as: operation.id)
+            try await store.codes(
+                for: row.id, of: row.user, recovery: typed.recovery, isTemporary: !typed.temporary.isEmpty, at: now,
+                as: operation.id)
         }
         let policy = try policy(of: row)
         if try await wasWrong(row, policy, open, as: operation) { return true }
@@ -69,7 +72,7 @@ extension Relay {
             throw .codesLocked
         }
         let suspects = policy.factors.compactMap { kind in open.factors.first { $0.kind == kind } }
-            .filter { $0.isSuspect(code, isRecovery: recovery != nil, open) }
+            .filter { $0.isSuspect(typed, open) }
         if let wait = open.lockout.pause(at: now) {
             metrics.reached(.guess)
             recordCode(.early, row, website, suspects)
@@ -85,7 +88,7 @@ extension Relay {
         var used: (factor: CodeFactor, kind: UsedCode.Kind)?
         // Every factor is compared, so the time does not depend on which one matches.
         for suspect in suspects {
-            let kind = try match(code, recovery, suspect, open, row.user, website, at: now)
+            let kind = try match(typed, suspect, open, row.user, website, at: now)
             if used == nil, let kind { used = (suspect, kind) }
         }
         guard let used else {
@@ -94,6 +97,12 @@ extension Relay {
                 user: row.user, factors: suspects, challenge: row.id, before: open.lockout, guesses: policy.guesses,
                 end: retry == .end ? wrongCodeEnd(row.life, of: row.id, at: now) : nil, at: now)
             return try await refuse(wrong, retry, row, website, as: operation)
+        }
+        if case .temporary(let temporary, let enrolling) = used.kind {
+            guard temporary.mayAnswer(row.approves, enrolling: enrolling) else {
+                recordCode(.void, row, website, [used.factor])
+                throw Self.bindsNothing
+            }
         }
         guard let life = try? row.life.after(.answer(.approve, numberMatches: true), at: now) else { return false }
         var closing = ChallengeEnd(
@@ -109,16 +118,20 @@ extension Relay {
 
     /// The use of the code if it is right for this factor; nil if it is not.
     private func match(
-        _ code: String, _ recovery: [UInt8]?, _ factor: CodeFactor, _ open: OpenCodes, _ user: UserID,
-        _ website: Website, at now: Timestamp
+        _ typed: TypedCode, _ factor: CodeFactor, _ open: OpenCodes, _ user: UserID, _ website: Website,
+        at now: Timestamp
     ) throws(Refusal) -> UsedCode.Kind? {
         guard factor.kind != .recovery else {
-            return recovery.flatMap { open.isRecoveryCode ? .recovery(digest: $0) : nil }
+            return typed.recovery.flatMap { open.isRecoveryCode ? .recovery(digest: $0) : nil }
+        }
+        guard factor.kind != .operator else {
+            guard let temporary = open.temporary, temporary.matches(typed.temporary) else { return nil }
+            return .temporary(temporary, enrolling: Approvable.activation(of: user).digest)
         }
         guard let secret = try secret(of: factor, user: user, website: website.id) else { return nil }
         func match(_ counters: [Int64]) -> Int64? {
             CodeWindow.match(
-                code, in: counters, secret: secret, algorithm: factor.algorithm, digits: factor.digits)
+                typed.text, in: counters, secret: secret, algorithm: factor.algorithm, digits: factor.digits)
         }
         switch factor.kind {
         case .totp:
@@ -129,7 +142,7 @@ extension Relay {
                 .own(counter: factor.counter, becomes: $0 + 1)
             }
         case .sms, .mail: return match(open.sent[factor.id] ?? []).map { .sent(counter: $0) }
-        case .push, .pull, .recovery: return nil
+        case .push, .pull, .recovery, .operator: return nil
         }
     }
 
@@ -157,11 +170,26 @@ extension Relay {
     }
 }
 
+/// A code as the user typed it, with the digests of the forms that it can have.
+private struct TypedCode {
+    let text: String
+    let recovery: [UInt8]?
+    /// The digests under all keys; empty if the text cannot be a temporary code.
+    let temporary: [[UInt8]]
+
+    init(_ text: String, of user: UserID, _ sealer: Sealer) {
+        self.text = text
+        recovery = RecoveryCode.digest(text, user: user)
+        temporary = TemporaryCode.digests(text, user: user, sealer)
+    }
+}
+
 extension CodeFactor {
     /// Whether the code has the form of this factor's codes.
-    fileprivate func isSuspect(_ code: String, isRecovery: Bool, _ open: OpenCodes) -> Bool {
-        guard kind != .recovery else { return isRecovery }
-        guard OTP.isCode(code, digits: digits) else { return false }
+    fileprivate func isSuspect(_ typed: TypedCode, _ open: OpenCodes) -> Bool {
+        guard kind != .recovery else { return typed.recovery != nil }
+        guard kind != .operator else { return !typed.temporary.isEmpty }
+        guard OTP.isCode(typed.text, digits: digits) else { return false }
         return !kind.isSent || open.sent[id]?.isEmpty == false
     }
 }

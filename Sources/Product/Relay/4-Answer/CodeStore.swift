@@ -5,11 +5,13 @@ import World
 public protocol CodeStore: Sendable {
     /// The factors and codes that a code for this challenge can match.
     ///
-    /// - Parameter recovery: the digest of the typed text, if it can be a recovery code.
+    /// - Parameters:
+    ///   - recovery: the digest of the typed text, if it can be a recovery code.
+    ///   - isTemporary: whether the typed text can be a temporary code.
     func codes(
-        for challenge: ChallengeID, of user: UserID, recovery: [UInt8]?, at: Timestamp, as operation: OperationID
-    )
-        async throws(StoreFailure) -> OpenCodes
+        for challenge: ChallengeID, of user: UserID, recovery: [UInt8]?, isTemporary: Bool, at: Timestamp,
+        as operation: OperationID
+    ) async throws(StoreFailure) -> OpenCodes
 }
 
 public struct OpenCodes: Sendable, Equatable {
@@ -19,6 +21,8 @@ public struct OpenCodes: Sendable, Equatable {
     /// factor.
     public let sent: [FactorID: [Int64]]
     public let isRecoveryCode: Bool
+    /// The user's temporary code, if the typed text can be one.
+    public let temporary: OpenTemporaryCode?
     public let lockout: CodeLockout
     /// Whether this operation has already counted a wrong code.
     public let isCounted: Bool
@@ -26,9 +30,10 @@ public struct OpenCodes: Sendable, Equatable {
     public let hasUserExpired: Bool
 
     public init(
-        factors: [CodeFactor], sent: [FactorID: [Int64]], isRecoveryCode: Bool, lockout: CodeLockout, isCounted: Bool,
-        hasUserExpired: Bool
+        factors: [CodeFactor], sent: [FactorID: [Int64]], isRecoveryCode: Bool, temporary: OpenTemporaryCode?,
+        lockout: CodeLockout, isCounted: Bool, hasUserExpired: Bool
     ) {
+        self.temporary = temporary
         self.hasUserExpired = hasUserExpired
         self.factors = factors
         self.sent = sent
@@ -46,6 +51,10 @@ public struct UsedCode: Sendable, Equatable {
         /// A code that was sent by SMS or mail.
         case sent(counter: Int64)
         case recovery(digest: [UInt8])
+        /// A temporary code of the help desk, as it was read.
+        ///
+        /// - `enrolling`: the digest of the one change that a code may approve which may enrol.
+        case temporary(OpenTemporaryCode, enrolling: [UInt8])
     }
 
     public let user: UserID

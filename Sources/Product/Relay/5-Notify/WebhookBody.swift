@@ -32,7 +32,7 @@ public enum WebhookBody {
             guard let device = row.device else { return nil }
             data = device.json(of: row.token)
         case .userLocked, .codesLocked, .pinLocked, .pukLocked: data = row.json(.locked)
-        case .pinChanged, .unlockIssued: data = row.json(nil)
+        case .pinChanged, .unlockIssued, .temporaryIssued, .temporaryUsed: data = row.json(nil)
         case .userFrozen: data = row.json(.frozen)
         case .recoveryWaiting, .recoveryDone, .recoveryCancelled: data = ["token": .string(row.token.text)]
         case nil: return nil

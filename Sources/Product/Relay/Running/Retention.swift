@@ -44,6 +44,8 @@ public struct ExpiredRows: Sendable {
         case activations
         /// Codes that were sent to confirm an address.
         case codes
+        /// Temporary codes that have expired, which the audit then records.
+        case temporary
         /// Challenges, with their steps and their sent codes. A challenge stays while it is open,
         /// while an outbox entry refers to it, or while a phone or factor waits for its approval.
         case challenges
@@ -167,7 +169,7 @@ extension Relay {
         return switch kind {
         case .answers, .smsUsage: now - Self.keptFor
         case .dead: now - Self.deadFor
-        case .webhooks, .secrets, .certificates: now
+        case .webhooks, .secrets, .certificates, .temporary: now
         case .activations: now - .seconds(86_400)
         case .codes, .challenges, .notices, .recoveries: now - .seconds(86_400 * settings.retention.logins)
         case .audit: now - .seconds(86_400 * settings.retention.audit)

@@ -280,7 +280,7 @@ public enum SettingsKeys {
             + "it) or confirmed (the relay mails it after an operator confirmed the user's identity).",
         "factors":
             "The factors with which users may answer, in the order in which they are tried: any of push, totp, hotp, "
-            + "sms, mail, recovery.",
+            + "sms, mail, recovery, operator. Only with operator can the help desk give out temporary codes.",
         "further-factors":
             "Who must approve a further factor: proved (the user, with the strongest factor that they have or with a "
             + "recovery code) or website (the website alone).",
@@ -296,7 +296,7 @@ public enum SettingsKeys {
             "The seconds for which a user verification by the phone counts, 1 to 86400, or none for any time. Otherwise an "
             + "approval needs a uv other than none, and an age.",
         "min-assurance":
-            "The minimum assurance of a login: low (mail), restricted (sms), substantial (totp, hotp, recovery, a "
+            "The minimum assurance of a login: low (mail, operator), restricted (sms), substantial (totp, hotp, recovery, a "
             + "push without a number) or high (a push with a number, or with user verification by the phone).",
         "min-os-android":
             "The minimum version of Android with which a phone can approve, such as 14, or none. It applies to phones "

@@ -10,7 +10,8 @@ extension Tool {
         "website add", "website edit", "website renew", "website revoke-key", "website disable", "website enable",
         "website remove", "website webhook", "user delete", "user export", "user lock", "user unlock", "user enable",
         "user expire", "user activate", "user confirm-identity", "user recover", "user approve-recovery",
-        "user cancel-recovery", "user remove-factor", "device suspend", "device resume", "device rename",
+        "user cancel-recovery", "user temporary-code", "user remove-factor", "device suspend", "device resume",
+        "device rename",
         "device revoke", "device unlock-code", "notice leave", "notice withdraw", "import", "directory sync",
         "outbox replay", "outbox drop", "migrate", "backup", "rekey", "keys roll", "rows adopt", "audit export",
     ]

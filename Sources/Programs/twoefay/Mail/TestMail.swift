@@ -102,6 +102,8 @@ private enum SampleMail: String, CaseIterable {
     case pinChanged = "pin.changed"
     case pukLocked = "puk.locked"
     case unlockIssued = "unlock.issued"
+    case temporaryIssued = "temporary.issued"
+    case temporaryUsed = "temporary.used"
     case recoveryLink = "recovery.link"
     case recoveryWaiting = "recovery.waiting"
     case recoveryDone = "recovery.done"
@@ -152,6 +154,8 @@ private enum SampleMail: String, CaseIterable {
         case .pinChanged: return .announcement(.pinChanged, device: "Phone", at: now)
         case .pukLocked: return .announcement(.pukLocked, device: "Phone", at: now)
         case .unlockIssued: return .announcement(.unlockIssued, device: "Phone", at: now)
+        case .temporaryIssued: return .announcement(.temporaryIssued, device: nil, at: now)
+        case .temporaryUsed: return .announcement(.temporaryUsed, device: nil, at: now)
         case .recoveryLink: return .recovery(.begin(Secret(utf8: "https://shop.example/recover#recovery=sample")))
         case .recoveryWaiting:
             return .recovery(

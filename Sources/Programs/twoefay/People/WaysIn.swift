@@ -12,8 +12,11 @@ struct WaysIn {
     /// Whether the website itself answers its logins, so that its users need no factor.
     let isWebsiteAnswering: Bool
 
-    /// Whether the user could not log in any more without this factor, and can with it.
-    func isLast(_ factor: Factor) -> Bool { !isWebsiteAnswering && usable == [factor] }
+    /// Whether the user could not log in any more without this factor, and can with it. A temporary
+    /// code does not stand in for it.
+    func isLast(_ factor: Factor) -> Bool {
+        !isWebsiteAnswering && usable.filter { $0 != .operator } == [factor]
+    }
 }
 
 extension OperatorStore {
@@ -22,6 +25,7 @@ extension OperatorStore {
         let website = try WebsitePolicy(try website(named: user.website).traits, settings: settings).policy
         let policy = user.policy.flatMap { try? website.changed(by: $0) } ?? website
         let hasCodes = try read(Accounts.unusedRecoveryCodes(of: user.id)) > 0
+        let temporary = try read(TemporaryCodes.shown(of: user.id))
         var usable: [Factor] = []
         var idle: [(factor: Factor, reason: String)] = []
         for factor in Factor.choices where user.has(factor) {
@@ -31,6 +35,7 @@ extension OperatorStore {
                 case .mail where settings.mail.url == nil: "no mail server is set"
                 case .sms where settings.texts.gateways.all.isEmpty: "no SMS gateway is set"
                 case .recovery where !hasCodes: "all codes are used"
+                case .operator where temporary?.isUsable(at: now) != true: "the temporary code has ended"
                 default: nil
                 }
             if let reason { idle.append((factor, reason)) } else { usable.append(factor) }

@@ -115,4 +115,8 @@ extension SignedRows {
     }
 
     private static let recoveryCodeByKey = RowSearch(.recoveryCode, where: "user_id = :user AND digest = :digest")
+
+    static func temporaryCode(of user: UserID) -> SignedRows { temporaryCodeOfUser(user: .id(user)) }
+
+    private static let temporaryCodeOfUser = RowSearch(.temporaryCode, where: "user_id = :user")
 }

@@ -56,6 +56,7 @@ public struct SignedTable: Sendable {
 extension SignedTable {
     public static let all = [
         website, websiteKey, user, activation, device, attestation, factor, sentCode, recoveryCode, challenge, outbox,
+        temporaryCode,
         idempotency, notice, recovery, deviceReport, taggedCertificate, auditWriter, auditCheckpoint,
     ]
 
@@ -126,6 +127,10 @@ extension SignedTable {
 
     static let recoveryCode = SignedTable(
         "recovery_code", key: ["user_id", "digest"], granting: ["factor_id", "position"], rights: ["used_at IS NULL"])
+
+    static let temporaryCode = SignedTable(
+        "temporary_code", key: ["factor_id"],
+        granting: ["user_id", "digest", "uses", "uses_left", "may_enrol", "expires_at"])
 
     static let challenge = SignedTable(
         "challenge", key: ["id"],

@@ -22,9 +22,12 @@ struct CodeLoginFixture {
     /// Ada's phone; nil if she has none.
     let phone: RelayRig.BoundPhone?
 
-    init(_ kind: StoreKind, policies: [String: String] = [:], hasPhone: Bool = true) async throws {
+    init(
+        _ kind: StoreKind, policies: [String: String] = [:], hasPhone: Bool = true, webhook: String? = nil
+    ) async throws {
         rig = try await RelayRig(kind)
-        shop = try await rig.website("shop", policies: ["answers": "signed"].merging(policies) { $1 })
+        shop = try await rig.website(
+            "shop", policies: ["answers": "signed"].merging(policies) { $1 }, webhook: webhook)
         if hasPhone {
             let (token, phone, credential) = try await rig.enrolled("ada", at: shop)
             (ada, id, self.phone) = (token, credential.user, (phone, credential))

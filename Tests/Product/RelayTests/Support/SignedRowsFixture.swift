@@ -80,6 +80,10 @@ struct SignedRowsFixture {
         "recovery_code": [
             Column("user_id", id), Column("digest", digest), Column("factor_id", id), Column("position", "9"),
         ],
+        "temporary_code": [
+            Column("factor_id", id), Column("user_id", id), Column("digest", digest), Column("uses", "9"),
+            Column("uses_left", "9"), Column("may_enrol", "1 - may_enrol"), Column("expires_at", moment),
+        ],
         "challenge": [
             Column("id", id), Column("website_id", id), Column("user_id", id), Column("policy", "'{}'"),
             Column("context", "x'7b7d'"), Column("nonce", id), Column("number", "'999999'"), Column("approves", digest),
@@ -138,6 +142,7 @@ struct SignedRowsFixture {
         "factor": ["state", "failures", "failed_at", "last_code_at", "announced_at", "created_at", "operation", "mac"],
         "sent_code": ["sent_at", "mac"],
         "recovery_code": ["used_at", "mac"],
+        "temporary_code": ["created_at", "last_used_at", "operation", "mac"],
         "challenge": ["state", "decision", "reason", "language", "trace", "asked_at", "mac"],
         "idempotency": ["state", "holder", "status", "answer", "mac"],
         "notice": ["read_at", "operation", "mac"],
@@ -185,6 +190,12 @@ struct SignedRowsFixture {
         try rig.execute(
             "INSERT INTO sent_code (factor_id, counter, sent_at, expires_at) SELECT id, 0, '\(now)', '\(now)' FROM factor"
         )
+        try rig.execute(
+            """
+            INSERT INTO temporary_code
+            (factor_id, user_id, digest, uses, uses_left, may_enrol, created_at, expires_at, operation)
+            SELECT id, user_id, \(Self.digest.dropLast(3))88', 1, 1, 0, '\(now)', '\(now)', id FROM factor
+            """)
         try rig.execute(
             """
             INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, created_at)

@@ -484,7 +484,7 @@ enum Sample {
         }
         _ = try await store.begun(by: id(60))
         try await store.dropNext(id(60), after: 2)
-        _ = try await store.codes(for: id(63), of: id(63), recovery: key(63), at: now, as: id(63))
+        _ = try await store.codes(for: id(63), of: id(63), recovery: key(63), isTemporary: true, at: now, as: id(63))
         let kinds: [UsedCode.Kind] = [
             .own(counter: 0, becomes: 1), .sent(counter: 0), .recovery(digest: key(64)),
         ]

@@ -13,6 +13,7 @@ extension Sample {
         _ = try await store.run(PersonalExport.all(of: id(60)))
         _ = try await store.run(Announcements.unsent(to: id(60)))
         _ = try await store.run(Accounts.unusedRecoveryCodes(of: id(60)))
+        try await runTemporaryCodes(on: store, operation)
         try await runAudit(on: store, operation)
     }
 

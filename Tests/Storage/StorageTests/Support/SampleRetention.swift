@@ -14,7 +14,7 @@ extension Sample {
             oldTally(scope: .text(String(repeating: "0", count: 32))),
             oldDead(entry: id, user: .id(Sample.id(5) as UserID), deadAt: old),
             oldEndpoint(entry: other, expiresAt: old), oldActivation(digest: digest, user: id, at: old, operation: id),
-            oldCode(factor: id, at: old),
+            oldCode(factor: id, at: old), oldTemporary(factor: id, at: old, digest: digest),
             oldNotice(notice: id, user: id, at: old, operation: id),
             oldRecovery(recovery: id, user: id, link: digest, at: old, operation: id),
             oldSecret(operation: id, expiresAt: old), oldCertificate(device: id, at: old),
@@ -49,6 +49,8 @@ private let oldEndpoint = Statement(
 private let oldActivation = Statement(
     "INSERT INTO activation VALUES (:digest, :user, :at, :at, NULL, NULL, NULL, NULL, :operation, NULL)")
 private let oldCode = Statement("INSERT INTO sent_code VALUES (:factor, 0, NULL, :at, :at, NULL)")
+private let oldTemporary = Statement(
+    "INSERT INTO temporary_code VALUES (:factor, :factor, :digest, 1, 1, 0, :at, :at, NULL, :factor, NULL)")
 private let oldNotice = Statement(
     "INSERT INTO notice VALUES (:notice, :user, 'website', 'Title', 'Text', :at, NULL, :operation, NULL)")
 private let oldCertificate = Statement(

@@ -104,7 +104,12 @@ extension CodeFailures {
     /// another secret. They stay counted, and no right code clears them. The statement must precede
     /// the removal of the factor and follow the audit of the change.
     static func kept(_ kind: Factor, of user: UserID, as operation: Operation) -> BoundStatement {
-        keepOfAudited(kind: .word(kind), user: .id(user), operation: .id(operation))
+        kept(kind, of: user, noted: operation.id)
+    }
+
+    /// Does the same, after a change whose audit row has another id than the operation's.
+    static func kept(_ kind: Factor, of user: UserID, noted: OperationID) -> BoundStatement {
+        keepOfAudited(kind: .word(kind), user: .id(user), operation: .id(noted))
     }
 
     private static let keepOfAudited = Statement("\(keep) \(Guards.audited)")

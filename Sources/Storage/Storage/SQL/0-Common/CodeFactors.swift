@@ -13,9 +13,16 @@ enum CodeFactors {
         f.device_id AS factor_device_id
         """
 
-    /// The condition that codes of the factor `f` count: it is active, and so is its phone if it has
-    /// one. A relay deletes the factor together with the phone's rights; SQL may stop only the phone.
-    static let count = "f.state = 'active' AND \(isOfActivePhone)"
+    /// The condition that codes of the factor `f` count at `:now`: it is active, and so is its phone
+    /// if it has one. A relay deletes the factor together with the phone's rights; SQL may stop only
+    /// the phone. A temporary code has not expired, and has uses left.
+    static let count = "f.state = 'active' AND \(isOfActivePhone) AND \(isUsable)"
+
+    /// The condition that the factor `f` is no temporary code that has ended by `:now`.
+    static let isUsable = """
+        (f.kind <> 'operator' OR EXISTS
+        (SELECT 1 FROM temporary_code t WHERE t.factor_id = f.id AND \(TemporaryCodes.isUsable)))
+        """
 
     static let isOfActivePhone = """
         (f.device_id IS NULL OR EXISTS

@@ -14,12 +14,12 @@ extension Store: FactorStore {
     }
 }
 
-/// Leaves out what a recovery has created that has ended since, and the codes of a phone that SQL
-/// has stopped.
+/// Leaves out what a recovery has created that has ended since, the codes of a phone that SQL has
+/// stopped, and a temporary code that has ended.
 private let factorsOfUser = Statement(
     """
     SELECT \(CodeFactors.columns) FROM factor f
-    WHERE f.user_id = :user AND \(CodeFactors.isOfActivePhone) AND NOT EXISTS
+    WHERE f.user_id = :user AND \(CodeFactors.isOfActivePhone) AND \(CodeFactors.isUsable) AND NOT EXISTS
     (SELECT 1 FROM recovery r WHERE r.id = f.approval AND f.state = 'waiting'
     AND (r.state <> 'proved' OR r.expires_at <= :now))
     ORDER BY f.created_at, f.id

@@ -85,8 +85,8 @@ private let endedWith = Statement(
 /// it.
 private let belongings = [
     forgetSecrets, forgetEntries, forgetNews, forgetSteps, forgetChallenges, forgetReports, forgetTagged, forgetDevices,
-    forgetAttestations, forgetActivations, forgetSentCodes, forgetFactors, forgetRecoveryCodes, forgetNotices,
-    forgetRecoveries, forgetWords,
+    forgetAttestations, forgetActivations, forgetSentCodes, forgetFactors, forgetRecoveryCodes,
+    forgetTemporaryCodes, forgetNotices, forgetRecoveries, forgetWords,
 ]
 
 /// Deletes the words of the user's audit rows. The rows keep a digest of them.
@@ -142,6 +142,7 @@ private let forgetSentCodes = Statement(
     """)
 private let forgetFactors = Statement("DELETE FROM factor WHERE user_id = :user AND \(Guards.audited)")
 private let forgetRecoveryCodes = Statement("DELETE FROM recovery_code WHERE user_id = :user AND \(Guards.audited)")
+private let forgetTemporaryCodes = Statement("DELETE FROM temporary_code WHERE user_id = :user AND \(Guards.audited)")
 private let forgetNotices = Statement("DELETE FROM notice WHERE user_id = :user AND \(Guards.audited)")
 private let forgetRecoveries = Statement("DELETE FROM recovery WHERE user_id = :user AND \(Guards.audited)")
 private let forgetUser = Statement("DELETE FROM user WHERE id = :user AND \(Guards.audited)")

@@ -13,7 +13,7 @@ extension Store {
             reads: [
                 statements.user(website: .id(website), subject: subject.value),
                 statements.phones(website: .id(website), subject: subject.value),
-                statements.codes(website: .id(website), subject: subject.value),
+                statements.codes(now: .timestamp(limits.now), website: .id(website), subject: subject.value),
                 statements.blocker(
                     website: .id(website), subject: subject.value, known: .origin(limits.origin),
                     since: .timestamp(limits.since), others: .integer(Int64(limits.logins - 1))),

@@ -9,7 +9,7 @@ extension Store: CascadeStore {
             "cascade", rows: [.challenge(challenge), .user(asked: challenge)],
             reads: [
                 openChallenge(challenge: id, now: .timestamp(now)), stepsOf(challenge: id), phonesOf(challenge: id),
-                codesOf(challenge: id),
+                codesOf(now: .timestamp(now), challenge: id),
                 nextOf(challenge: id),
             ])
         return try await run(

@@ -147,11 +147,12 @@ extension AnswerEffects {
                 own: .id(own), now: now, event: .word(kind), challenge: .id(challenge), device: .id(device),
                 proof: .word(proof), user: .id(user)),
         ]
-        // Somebody who tricked the user into an approval must not be able to use it after the user
-        // is unlocked.
+        // Somebody who tricked the user into an approval, or the help desk into a code, must not be
+        // able to use it after the user is unlocked.
         if becomes == .frozen {
             writes += UnusedApprovals.ended(
                 of: user, but: device, because: .fraud, at: at, as: operation, noted: own)
+            writes += TemporaryCodes.ended(of: user, because: .fraud, at: at, noted: own, as: operation)
         }
         return writes
             + AccountEventRows.steps(

@@ -14,10 +14,12 @@ extension Store {
         let rows =
             closing.rows + Recoveries.rows(answeredBy: closing, as: operation)
             + (effects?.rows ?? [LoginDecidedRows.row(closing.challenge, as: operation)])
+            + (closing.code?.announcedRows(as: operation) ?? [])
         let change = Change(
             "close", operation, rows: rows,
             script.lockUser + script.endChallenge + script.endSteps + script.useCode + script.updatePhone
-                + script.useAssertion + script.notify + Recoveries.answered(closing, as: operation)
+                + script.useAssertion + script.notify + (closing.code?.announced(closing, as: operation) ?? [])
+                + Recoveries.answered(closing, as: operation)
                 + (effects?.after ?? []),
             reads: effects?.reads ?? [])
         return try await run(

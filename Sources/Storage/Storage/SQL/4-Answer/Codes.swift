@@ -4,20 +4,23 @@ import World
 
 extension Store: CodeStore {
     public func codes(
-        for challenge: ChallengeID, of user: UserID, recovery: [UInt8]?, at now: Timestamp, as operation: OperationID
+        for challenge: ChallengeID, of user: UserID, recovery: [UInt8]?, isTemporary: Bool, at now: Timestamp,
+        as operation: OperationID
     ) async throws(StoreFailure) -> OpenCodes {
         // A code is compared with the rows that are read here, so they must be genuine here. The
         // check in the script that ends the challenge would be too late.
         let relied: [SignedRows] =
             [.user(user), .activeFactors(of: user), .sentCodes(for: challenge, at: now)]
             + (recovery.map { [.recoveryCode($0, of: user)] } ?? [])
+            + (isTemporary ? [.temporaryCode(of: user)] : [])
         let script = Script(
             "codes", rows: relied,
             reads: [
-                activeOfUser(user: .id(user)), sentFor(challenge: .id(challenge), now: .timestamp(now)),
+                activeOfUser(user: .id(user), now: .timestamp(now)),
+                sentFor(challenge: .id(challenge), now: .timestamp(now)),
                 unusedRecovery(user: .id(user), digest: .blob(recovery)), Audit.happened(operation: .id(operation)),
                 lockoutOfUser(user: .id(user)),
-            ])
+            ] + (isTemporary ? [TemporaryCodes.usable(user, at: now)] : []))
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 var factors: [CodeFactor] = []
@@ -26,6 +29,7 @@ extension Store: CodeStore {
                 for row in rows[1] { sent[try row.id("factor_id"), default: []].append(try row.integer("counter")) }
                 return OpenCodes(
                     factors: factors, sent: sent, isRecoveryCode: !rows[2].isEmpty,
+                    temporary: isTemporary ? try rows[5].first.map(TemporaryCodes.read) : nil,
                     lockout: try rows[4].first?.codeLockout() ?? .none, isCounted: !rows[3].isEmpty,
                     hasUserExpired: UserExpiry.hasPassed(
                         try rows[4].first?.optionalTimestamp("expires_at"), at: now))

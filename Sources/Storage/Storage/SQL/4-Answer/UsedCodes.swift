@@ -10,6 +10,7 @@ extension UsedCode {
         case .own: [.factor(factor).signed]
         case .sent(let counter): [.factor(factor).signed, .sentCode(of: factor, counter)]
         case .recovery(let digest): [.factor(factor).signed, .recoveryCode(digest, of: user).signed]
+        case .temporary: [.factor(factor).signed, .temporaryCode(of: user).signed]
         }
     }
 }
@@ -37,6 +38,12 @@ extension UsedCode {
                 state: state, decision: decision, reason: reason, factor: step, proof: proof, now: now,
                 operation: .id(operation), challenge: .id(closing.challenge), codeFactor: .id(factor),
                 failures: known, counter: .integer(counter))
+        case .temporary(let code, let enrolling):
+            return endByTemporary(
+                state: state, decision: decision, reason: reason, factor: step, proof: proof, now: now,
+                operation: .id(operation), challenge: .id(closing.challenge), codeFactor: .id(factor),
+                failures: known, digest: .blob(code.digest), left: .integer(Int64(code.usesLeft)),
+                enrolling: .blob(enrolling))
         case .recovery(let digest):
             return endByRecovery(
                 state: state, decision: decision, reason: reason, factor: step, proof: proof, now: now,
@@ -58,6 +65,16 @@ private let endByRecovery = Statement(
     """
     \(endByCode) AND EXISTS (SELECT 1 FROM recovery_code r
     WHERE r.user_id = f.user_id AND r.factor_id = f.id AND r.digest = :digest AND r.used_at IS NULL))
+    """)
+
+/// A temporary code answers a login. It approves the activation of a phone if it may, and nothing
+/// else.
+private let endByTemporary = Statement(
+    """
+    \(endByCode) AND EXISTS (SELECT 1 FROM temporary_code t
+    WHERE t.factor_id = f.id AND t.user_id = f.user_id AND t.digest = :digest AND t.uses_left = :left
+    AND \(TemporaryCodes.isUsable)
+    AND (challenge.approves IS NULL OR t.may_enrol = 1 AND challenge.approves = :enrolling)))
     """)
 
 /// The beginning of a statement that ends a challenge by a code. A condition for the factor `f` and
@@ -83,6 +100,8 @@ extension UsedCode {
                     operation: .id(operation))
             ] + forgets
         case .sent: return forgets
+        case .temporary(let code, _):
+            return TemporaryCodes.used(code, ending: closing.challenge, at: closing.at, as: operation) + forgets
         case .recovery(let digest):
             return [
                 useRecovery(
@@ -101,3 +120,19 @@ private let useRecovery = Statement(
     UPDATE recovery_code SET used_at = :now WHERE user_id = :user AND digest = :digest AND used_at IS NULL
     AND \(Guards.challengeWritten)
     """)
+
+/// The notices about a used code.
+extension UsedCode {
+    /// Tells the website and the user that a temporary code was used. The statements must follow
+    /// those that end the challenge.
+    func announced(_ closing: ChallengeEnd, as operation: Operation) -> [BoundStatement] {
+        guard case .temporary = kind else { return [] }
+        return TemporaryCodes.useAnnounced(of: user, ending: closing.challenge, at: closing.at, as: operation)
+    }
+
+    /// The rows that `announced` writes.
+    func announcedRows(as operation: Operation) -> [SignedRows] {
+        guard case .temporary = kind else { return [] }
+        return AccountEventRows.rows(.temporaryUsed, as: operation)
+    }
+}

@@ -30,7 +30,8 @@ public enum PersonalExport {
             ("attestation", attestations(user: id)), ("certificate", certificates(user: id)),
             ("tagged_certificate", taggedCertificates(user: id)), ("used_key", usedKeys(user: id)),
             ("activation", activations(user: id)), ("factor", factors(user: id)), ("sent_code", sentCodes(user: id)),
-            ("recovery_code", recoveryCodes(user: id)), ("recovery", recoveries(user: id)),
+            ("recovery_code", recoveryCodes(user: id)), ("temporary_code", temporaryCodes(user: id)),
+            ("recovery", recoveries(user: id)),
             ("notice", notices(user: id)), ("sms_usage", textMessages(scope: .text(user.text))),
             ("challenge", challenges(user: id)), ("step", steps(user: id)), ("outbox", entries(user: id)),
             ("outbox", entriesOfLogins(user: id)), ("audit", trail(user: id)),
@@ -92,6 +93,7 @@ public enum PersonalExport {
         """)
     private static let recoveryCodes = Statement(
         "SELECT * FROM recovery_code WHERE user_id = :user ORDER BY factor_id, position")
+    private static let temporaryCodes = Statement("SELECT * FROM temporary_code WHERE user_id = :user")
     private static let recoveries = Statement("SELECT * FROM recovery WHERE user_id = :user ORDER BY created_at, id")
     private static let notices = Statement("SELECT * FROM notice WHERE user_id = :user ORDER BY created_at, id")
     private static let textMessages = Statement("SELECT * FROM sms_usage WHERE scope = :scope ORDER BY period")

@@ -10,9 +10,13 @@ enum ExpiredRowDeletion {
         _ expired: ExpiredRows, _ found: ExpiredRowSearch.Found, by relay: RelayID
     ) -> [BoundStatement] {
         guard found.count > 0 else { return [] }
-        let (before, relay) = (SQLValue.timestamp(expired.before), SQLValue.id(relay))
+        let (before, holder, relay) = (SQLValue.timestamp(expired.before), relay, SQLValue.id(relay))
         let count = SQLValue.integer(Int64(found.count))
         switch expired.kind {
+        case .temporary:
+            return groups(found.ids).flatMap {
+                TemporaryCodes.dropExpired($0, before: expired.before, by: holder)
+            }
         case .answers: return [dropAnswers(before: before, relay: relay, limit: count)]
         case .secrets: return [dropSecrets(before: before, relay: relay, limit: count)]
         case .smsUsage:
@@ -81,7 +85,7 @@ enum ExpiredRowDeletion {
     private static let dropChallenges = Statement("DELETE FROM challenge WHERE id IN \(ids) AND \(isHeld)")
 
     /// The list `id`.
-    private static let ids = "(" + (1...idsOfStatement).map { ":id\($0)" }.joined(separator: ", ") + ")"
+    static let ids = "(" + (1...idsOfStatement).map { ":id\($0)" }.joined(separator: ", ") + ")"
 
     /// The number of ids in one statement.
     private static let idsOfStatement = 100

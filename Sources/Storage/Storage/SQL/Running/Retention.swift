@@ -54,7 +54,7 @@ enum ExpiredRowSearch {
             found.count = rows[0].count
             switch expired.kind {
             case .answers, .secrets, .smsUsage, .codes, .activations, .notices, .certificates, .recoveries: break
-            case .dead, .webhooks:
+            case .dead, .webhooks, .temporary:
                 for row in rows[0] { found.ids.append(try row.value("id")) }
             case .challenges:
                 found.mark = expired.mark
@@ -90,6 +90,7 @@ enum ExpiredRowSearch {
         case .webhooks: findWebhooks(before: before, limit: limit)
         case .activations: findActivations(before: before, limit: limit)
         case .codes: findCodes(before: before, limit: limit)
+        case .temporary: TemporaryCodes.findExpired(before: expired.before, limit: expired.limit)
         case .certificates: findCertificates(before: before, limit: limit)
         case .notices: findNotices(before: before, limit: limit)
         case .recoveries: findRecoveries(before: before, limit: limit)
