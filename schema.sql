@@ -10,6 +10,16 @@
 -- With the setting `seal: personal`, addresses, phone numbers, push tokens, contexts and receipts are sealed: their text is
 -- sealed:, the id of the key, and the seal. Rows of both forms may be in one table (see data-at-rest.md).
 
+-- The installation's epochs: one for each `twoefay restore` into this store; the newest one counts. Nonces, operations and
+-- kept answers of other epochs are refused. A store that was never restored has no row.
+CREATE TABLE IF NOT EXISTS installation_epoch (
+    epoch binary(16) NOT NULL PRIMARY KEY,
+    state varchar(16) NOT NULL,             -- restoring (no relay starts), ready
+    source binary(32) NOT NULL,             -- SHA-256 of the copy that was put back
+    began_at datetime(3) NOT NULL,          -- when the restore began; what it voids has this time
+    mac binary(36)                          -- by the tool that wrote the row (see threat-model.md)
+) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
 -- The websites that may use the relay. A row is never deleted, so that no other website ever gets its name.
 CREATE TABLE IF NOT EXISTS website (
     id binary(16) NOT NULL PRIMARY KEY,
@@ -147,6 +157,7 @@ CREATE TABLE IF NOT EXISTS device (
     created_at datetime(3) NOT NULL,
     last_seen_at datetime(3),               -- an answer of the phone ended a challenge then
     pin_sequence bigint NOT NULL DEFAULT 0, -- the last statement about the relay's authority whose pin the phone holds
+    verify_since datetime(3),               -- the store was restored then, and may not know that the phone was unbound; null: verified
     operation binary(16) NOT NULL,
     mac binary(36),                         -- by the relay that wrote the row (see threat-model.md)
     UNIQUE (thumbprint),                    -- one key for each enrolment: it identifies a phone without a certificate
@@ -258,6 +269,7 @@ CREATE TABLE IF NOT EXISTS factor (
     last_code_at datetime(3),               -- a code of this factor was right then
     approval binary(16),                    -- the challenge by which the user approved it, or the recovery that it belongs to
     device_id binary(16),                   -- of totp: the only phone that gets the secret; null: the website got it
+    resync_since datetime(3),               -- of hotp: the store was restored then, and the counter may be old; null: it is right
     announced_at datetime(3),               -- the user was told then that the phone got the secret
     created_at datetime(3) NOT NULL,
     confirmed_at datetime(3),

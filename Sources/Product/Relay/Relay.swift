@@ -94,6 +94,8 @@ public final class Relay: Sendable {
     let authorityPins: AuthorityPins
     let revocationLists = RevocationListCache()
     let retentionState = RetentionState()
+    /// The installation's epoch, to which kept answers are bound.
+    let epoch: [UInt8]
     public let nonces: Nonces
     let proofs = ProofReplayCache()
     let phoneKeys = PhoneKeyCache()
@@ -167,7 +169,8 @@ public final class Relay: Sendable {
         heldRequests = HeldRequests(later: later)
         quotaUse = QuotaUse(settings.quotas)
         userQuota = UserQuota(settings.quotas)
-        nonces = Nonces(key: keys.proofs, since: time.now(), randomness: randomness)
+        epoch = keys.epoch
+        nonces = Nonces(key: keys.proofs, epoch: keys.epoch, since: time.now(), randomness: randomness)
         operations = Operations(key: keys.operations, randomness: randomness)
         id = operations.draw()
         metrics.show(heldRequests)

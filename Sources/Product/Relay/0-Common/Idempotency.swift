@@ -60,17 +60,19 @@ public struct IdempotentRequest: Sendable, Equatable {
 
     private static let purpose = Array("twoefay request".utf8)
 
-    /// Returns the request as the store has it.
-    func stored(by sealer: Sealer) -> IdempotentRequest {
+    /// Returns the request as the store has it. A row of another epoch is one of another request.
+    func stored(by sealer: Sealer, in epoch: [UInt8]) -> IdempotentRequest {
         var stored = self
-        stored.fingerprint = sealer.digest(of: fingerprint, associated: Self.purpose)
+        stored.fingerprint = sealer.digest(of: fingerprint, associated: Self.purpose + epoch)
         return stored
     }
 
     /// Whether the fingerprint of a row is that of this request. Another relay may have written it
     /// under another key of the file.
-    func isSame(as row: IdempotencyRow, _ sealer: Sealer) -> Bool {
-        sealer.digests(of: fingerprint, associated: Self.purpose).contains { Secret.matches($0, row.fingerprint) }
+    func isSame(as row: IdempotencyRow, _ sealer: Sealer, in epoch: [UInt8]) -> Bool {
+        sealer.digests(of: fingerprint, associated: Self.purpose + epoch).contains {
+            Secret.matches($0, row.fingerprint)
+        }
     }
 }
 
@@ -218,12 +220,12 @@ extension Relay {
 
     private func begin(_ repeatable: IdempotentRequest, or fresh: Operation) async throws(Refusal) -> IdempotencyOutcome
     {
-        let stored = repeatable.stored(by: sealer)
+        let stored = repeatable.stored(by: sealer, in: epoch)
         let row = try await withStore("idempotency") { () async throws(StoreFailure) in
             try await store.begin(stored, as: fresh.id, relay: id, at: time.now())
         }
         guard let row else { throw .unauthenticated }
-        guard repeatable.isSame(as: row, sealer) else { return .mismatch }
+        guard repeatable.isSame(as: row, sealer, in: epoch) else { return .mismatch }
         switch row.state {
         case .shown: return .shownOnce
         case .done:

@@ -1,4 +1,5 @@
 import Bytes
+import Crypto
 import Domain
 
 /// The keys from which the relay derives ids and nonces. Both are derived from the master key. The
@@ -8,6 +9,8 @@ public struct RelayKeys: Sendable {
     public let operations: Secret
     /// The key that authenticates the nonces of DPoP proofs.
     public let proofs: Secret
+    /// The installation's epoch; empty if its store was never restored from a copy.
+    public private(set) var epoch: [UInt8] = []
 
     public init(operations: Secret, proofs: Secret) {
         self.operations = operations.locked()
@@ -16,5 +19,16 @@ public struct RelayKeys: Sendable {
 
     public init(masterKey: Secret) {
         self.init(operations: Operations.key(from: masterKey), proofs: Nonces.key(from: masterKey))
+    }
+
+    /// Returns the keys for an epoch. What was derived from the keys of another epoch is refused.
+    public func bound(to epoch: [UInt8]) -> RelayKeys {
+        guard !epoch.isEmpty else { return self }
+        func key(_ key: Secret) -> Secret {
+            Secret(HMAC.sha256(key: key, Array("twoefay epoch".utf8) + epoch))
+        }
+        var keys = RelayKeys(operations: key(operations), proofs: key(proofs))
+        keys.epoch = epoch
+        return keys
     }
 }

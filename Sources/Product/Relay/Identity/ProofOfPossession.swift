@@ -86,6 +86,9 @@ public final class Nonces: Sendable {
     private let missPause = Mutex(MissPause())
     private let randomness: any Randomness
     private let era: Mutex<Era>
+    /// The installation's epoch. It is in every MAC, because rolling keys outlive a restore of the
+    /// store: the copy has them.
+    private let epoch: [UInt8]
 
     public convenience init(masterKey: Secret, since start: Timestamp, randomness: any Randomness) {
         self.init(key: Self.key(from: masterKey), since: start, randomness: randomness)
@@ -97,7 +100,8 @@ public final class Nonces: Sendable {
     }
 
     /// - Parameter key: a key from `key(from:)`.
-    init(key: Secret, since start: Timestamp, randomness: any Randomness) {
+    init(key: Secret, epoch: [UInt8] = [], since start: Timestamp, randomness: any Randomness) {
+        self.epoch = epoch
         keys = Mutex(NonceKeys(derived: key.locked()))
         self.randomness = randomness
         era = Mutex(
@@ -173,7 +177,7 @@ public final class Nonces: Sendable {
 
     private func nonce(of second: Int64, _ mark: [UInt8], _ number: Int64, _ key: Secret) -> String {
         let bytes = Self.bytes(number) + Self.bytes(second) + mark
-        return Base64URL.encode(HMAC.sha256(key: key, bytes).prefix(Self.macBytes) + bytes)
+        return Base64URL.encode(HMAC.sha256(key: key, bytes + epoch).prefix(Self.macBytes) + bytes)
     }
 
     private static func bytes(_ value: Int64) -> [UInt8] {

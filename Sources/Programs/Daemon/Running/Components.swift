@@ -62,7 +62,7 @@ final class Components: Sendable {
     private let drawing: QRThread
     let api: API
 
-    init(_ settings: Settings, _ files: LoadedFiles, _ hardening: Hardening?, log: Log) throws(Failure) {
+    init(_ settings: Settings, _ files: LoadedFiles, _ hardening: Hardening?, log: Log) async throws(Failure) {
         self.hardening = hardening
         Hardening.show(hardening, in: registry)
         let time = SystemTime()
@@ -109,6 +109,7 @@ final class Components: Sendable {
             let issuer: any PhoneCertificates
             (issuer, closeIssuer) = try files.issuer.start(time: time)
             group = try LoopGroup.start(count: settings.loopCount, time: time)
+            let epoch = try await InstallationEpoch.read(from: store, on: group.loops[0])
             drawing = try QRThread()
             couriers = ActiveCouriers(
                 catalog: catalog, usage: store, backgroundWork: backgroundWork, loop: group.loops[0], time: time,
@@ -123,7 +124,7 @@ final class Components: Sendable {
                     rolling: settings.rolling),
                 store: store, push: PushServices(apns: push, web: webPush), couriers: first.ways,
                 webhooks: webhookCourier.courier, phones: issuer,
-                keys: files.keys.relay, sealer: try files.keys.sealer(), statements: files.statements,
+                keys: files.keys.relay.bound(to: epoch), sealer: try files.keys.sealer(), statements: files.statements,
                 attestations: files.attestations.verifier, time: time,
                 randomness: randomness, log: log, metrics: RelayMetrics(registry),
                 locate: { [geolocation] ip in geolocation.place(of: ip) },
@@ -189,6 +190,29 @@ final class Components: Sendable {
 extension Settings {
     /// The number of loops, which is that of the cores if the settings leave it open.
     var loopCount: Int { loops > 0 ? loops : Machine.cores }
+}
+
+extension InstallationEpoch {
+    /// Returns the epoch to which a relay binds what it hands out. A store that is being restored is
+    /// refused: it has rights that the restore has not taken away yet.
+    fileprivate static func read(from store: Store, on loop: EventLoop) async throws(Failure) -> [UInt8] {
+        let read = await loop.perform { () async -> Result<InstallationEpoch?, StoreFailure> in
+            do throws(StoreFailure) {
+                return .success(try await store.run(current))
+            } catch {
+                return .failure(error)
+            }
+        }
+        do throws(StoreFailure) {
+            guard let epoch = try read.get() else { return [] }
+            guard !epoch.isReady else { return epoch.id }
+        } catch {
+            throw Failure(store: error)
+        }
+        throw Failure(
+            .conflict, "the store is not completely restored",
+            next: "Run 'twoefay restore' again, with the same file: it continues where it was interrupted.")
+    }
 }
 
 extension PhoneIssuer {

@@ -74,7 +74,7 @@ public final class Daemon: Sendable {
         let sockets = try listen(settings, inherited.relay)
         let parts: Components
         do throws(Failure) {
-            parts = try Components(settings, files, hardening, log: log)
+            parts = try await Components(settings, files, hardening, log: log)
         } catch {
             for socket in sockets { socket.close() }
             throw error

@@ -58,6 +58,7 @@ extension SignedTable {
         website, websiteKey, user, activation, device, attestation, factor, sentCode, recoveryCode, challenge, outbox,
         temporaryCode,
         idempotency, notice, recovery, deviceReport, taggedCertificate, auditWriter, auditCheckpoint,
+        installationEpoch,
     ]
 
     static let website = SignedTable(
@@ -92,7 +93,7 @@ extension SignedTable {
         rights: [
             "state = 'active'", "state IN ('active', 'waiting')", "state <> 'revoked'", byOthers,
             "pin_failures < \(PhonePIN.tries)", "puk_failures < \(PhonePIN.pukTries)",
-            "unlock_failures < \(UnlockCode.tries)",
+            "unlock_failures < \(UnlockCode.tries)", "verify_since IS NULL",
         ])
 
     static let attestation = SignedTable(
@@ -120,7 +121,7 @@ extension SignedTable {
         granting: [
             "user_id", "kind", "secret", "sealed_by", "algorithm", "digits", "period", "counter", "address", "approval",
             "confirmed_at", "device_id",
-        ], rights: ["state = 'active'"])
+        ], rights: ["state = 'active'", "resync_since IS NULL"])
 
     static let sentCode = SignedTable(
         "sent_code", key: ["factor_id", "counter"], granting: ["challenge_id", "expires_at"])
@@ -174,6 +175,11 @@ extension SignedTable {
     /// The table is signed because a chain of the audit may begin only at its checkpoint.
     static let auditCheckpoint = SignedTable(
         "audit_checkpoint", key: ["writer"], granting: ["sequence", "hash", "at"])
+
+    /// The table is signed because relays refuse what belongs to another epoch. Without a key a
+    /// restore cannot be called complete.
+    static let installationEpoch = SignedTable(
+        "installation_epoch", key: ["epoch"], granting: ["source", "began_at"], rights: ["state = 'ready'"])
 
     static let outbox = SignedTable(
         "outbox", key: ["id"],

@@ -114,6 +114,9 @@ struct SignedRowsFixture {
         "audit_checkpoint": [
             Column("writer", id), Column("sequence", "9"), Column("hash", digest), Column("at", moment),
         ],
+        "installation_epoch": [
+            Column("epoch", id), Column("source", digest), Column("began_at", moment),
+        ],
         "outbox": [
             Column("id", id), Column("kind", "'mail'"), Column("event", "'user.unlocked'"), Column("user_id", id),
             Column("website_id", id), Column("challenge_id", id), Column("device_id", id), Column("factor_id", id),
@@ -134,12 +137,15 @@ struct SignedRowsFixture {
         "device": [
             "state", "stopped_by", "name", "push_token_at", "failures", "failed_at", "pin_failures", "puk_failures",
             "unlock_failures", "login_successes", "login_failures", "created_at", "last_seen_at", "pin_sequence",
-            "operation", "mac",
+            "verify_since", "operation", "mac",
         ],
         "attestation": ["mac"],
         "device_report": ["mac"],
         "tagged_certificate": ["mac"],
-        "factor": ["state", "failures", "failed_at", "last_code_at", "announced_at", "created_at", "operation", "mac"],
+        "factor": [
+            "state", "failures", "failed_at", "last_code_at", "announced_at", "resync_since", "created_at", "operation",
+            "mac",
+        ],
         "sent_code": ["sent_at", "mac"],
         "recovery_code": ["used_at", "mac"],
         "temporary_code": ["created_at", "last_used_at", "operation", "mac"],
@@ -149,6 +155,7 @@ struct SignedRowsFixture {
         "recovery": ["proved_at", "started_by", "stopped_by", "created_at", "operation", "mac"],
         "audit_writer": ["mac"],
         "audit_checkpoint": ["mac"],
+        "installation_epoch": ["state", "mac"],
         "outbox": [
             "ordinal", "webhook_due_at", "language", "created_at", "expires_at", "ambiguous_at", "dead_at", "reason",
             "due_at",
@@ -221,6 +228,11 @@ struct SignedRowsFixture {
             """
             INSERT INTO audit_checkpoint (writer, sequence, hash, at)
             SELECT id, 0, \(Self.digest.dropLast(3))88', '\(now)' FROM audit_writer
+            """)
+        try rig.execute(
+            """
+            INSERT INTO installation_epoch (epoch, state, source, began_at)
+            SELECT id, 'ready', \(Self.digest.dropLast(3))88', '\(now)' FROM user
             """)
         try rig.execute("DELETE FROM outbox")
         try rig.execute(
