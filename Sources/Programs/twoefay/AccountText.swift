@@ -43,6 +43,7 @@ extension Accounts.Device {
             "attestation": attestation.map { .object($0.json) } ?? .null, "pin": .string(view.pin.state.rawValue),
             "pin_tries_left": .integer(Int64(view.pin.triesLeft)),
             "puk_tries_left": .integer(Int64(view.pin.pukTriesLeft)),
+            "verify_since": .text(view.verifySince?.rfc3339),
         ])
     }
 
@@ -54,6 +55,14 @@ extension Accounts.Device {
         case .none: return nil
         case .set: return "It has a PIN with \(pin.triesLeft) of \(PhonePIN.tries) tries left. \(puk)."
         case .locked: return "Its PIN is locked after \(PhonePIN.tries) wrong ones: it cannot approve. \(puk)."
+        }
+    }
+
+    /// The doubt about a phone after a restore, for people; nil if there is none.
+    var verifyText: String? {
+        view.verifySince.map {
+            "The store was restored at \($0.rfc3339), and the phone may have been unbound before. "
+                + "If its user still has it: twoefay device verify \(view.id.text)"
         }
     }
 
@@ -119,7 +128,8 @@ extension CodeFactor {
 
     var row: [String] {
         [
-            kind.rawValue, state.rawValue, address ?? device?.text ?? "", createdAt.rfc3339,
+            kind.rawValue, needsResync ? "to be resynchronised" : state.rawValue, address ?? device?.text ?? "",
+            createdAt.rfc3339,
             confirmedAt?.rfc3339 ?? "never",
             lastCodeAt?.rfc3339 ?? "never", String(failures),
         ]
@@ -131,7 +141,7 @@ extension CodeFactor {
             "device": .text(device?.text),
             "failures": .integer(Int64(failures)), "failed_at": .text(failedAt?.rfc3339),
             "created_at": .string(createdAt.rfc3339), "confirmed_at": .text(confirmedAt?.rfc3339),
-            "last_code_at": .text(lastCodeAt?.rfc3339),
+            "last_code_at": .text(lastCodeAt?.rfc3339), "needs_resync": .bool(needsResync),
         ])
     }
 }

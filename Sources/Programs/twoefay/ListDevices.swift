@@ -43,7 +43,9 @@ extension Tool {
         json.set("certificates", .array(certificates.map(\.json)))
         json.set("tagged_certificates", .array(tagged.map(\.operatorJSON)))
         let key = device.thumbprint.map { "its key has the thumbprint \($0)" } ?? "it has no key: its website keeps it"
-        let notes = [device.pinText, device.reportText(at: store.now)].compactMap(\.self).map { "\n\n\($0)" }.joined()
+        let notes = [device.verifyText, device.pinText, device.reportText(at: store.now)].compactMap(\.self).map {
+            "\n\n\($0)"
+        }.joined()
         return Report(
             """
             A phone of \(device.owner); \(key).

@@ -98,6 +98,9 @@ public struct Device: Sendable, Equatable {
     public let stoppedBy: String?
     /// The time at which the phone expires with its user; nil if it does not.
     public let expiresAt: Timestamp?
+    /// The time since which the phone is in doubt: the relay's store was restored from a copy that
+    /// may not know that the phone was unbound. It is nil if the phone is in no doubt.
+    public let verifySince: Timestamp?
     /// The number of challenges that the phone has approved.
     public let loginSuccesses: Int64
     /// The number of challenges that its answer ended otherwise: denials, reports of fraud, wrong
@@ -127,6 +130,7 @@ public struct Device: Sendable, Equatable {
         lastSeenAt = try json.timestamp(ifAny: "last_seen_at")
         stoppedBy = json["stopped_by"]?.string
         expiresAt = try json.timestamp(ifAny: "expires_at")
+        verifySince = try json.timestamp(ifAny: "verify_since")
         loginSuccesses = json["login_successes"]?.integer ?? 0
         loginFailures = json["login_failures"]?.integer ?? 0
         wrongNumbers = json["wrong_numbers"]?.integer ?? 0

@@ -199,6 +199,13 @@ extension RelayClient {
         try await change(device, of: username, ["state": "active"])
     }
 
+    /// Notes that the user still has a phone that is in doubt since the relay's store was restored
+    /// (`verifySince` of `Device`).
+    @discardableResult
+    public func markVerified(_ device: String, of username: String) async throws(CallFault) -> Device {
+        try await change(device, of: username, ["verified": true])
+    }
+
     /// Gives a phone another name.
     @discardableResult
     public func rename(_ device: String, of username: String, to name: String) async throws(CallFault) -> Device {

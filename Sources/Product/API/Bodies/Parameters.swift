@@ -47,6 +47,8 @@ enum Parameters {
         "approval", limit: 128, "The challenge from approval_required, which the user has approved")
     static let deviceSwitch = Field<DeviceSwitch>.word(
         "state", "suspended: the phone cannot answer until it is active again")
+    static let deviceVerified = Field.flag(
+        "verified", "true: the user has the phone, which was in doubt after a restore of the relay's store")
     static let signedPushToken = Field.opaque(
         "dev_token", limit: 8192, "A twoefay-token+jwt with the new device token or none, signed by the phone's key")
     static let renewal = Field.flag("certificate", "true: a new certificate for the phone's key")

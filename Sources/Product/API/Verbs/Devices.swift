@@ -9,9 +9,10 @@ enum Devices {
 
     static let routes = [
         Route(
-            "PATCH", "/user/{username}/devices/{device}", "Renames, suspends or resumes a phone",
+            "PATCH", "/user/{username}/devices/{device}", "Renames, suspends, resumes or verifies a phone",
             Form(
-                .website(change), [P.deviceName.optional, P.deviceSwitch.optional], oneOf: ["name", "state"],
+                .website(change), [P.deviceName.optional, P.deviceSwitch.optional, P.deviceVerified.optional],
+                oneOf: ["name", "state", "verified"],
                 answers: [
                     (200, "the phone as /user/{username} shows it"), (403, "an operator suspended the phone"),
                     (409, "the phone waits for approval, or is unbound"),
@@ -49,7 +50,8 @@ enum Devices {
     @Sendable static func change(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let (username, device) = try place(call)
         let view = try await call.relay.change(
-            device, ofUser: username, name: call[P.deviceName], state: call[P.deviceSwitch], by: website)
+            device, ofUser: username, name: call[P.deviceName], state: call[P.deviceSwitch],
+            isVerified: call[P.deviceVerified] == true, by: website)
         let attestation = try await call.relay.attestation(of: device, at: website)
         let user = try await call.relay.user(named: username, of: website)
         let certificates = try await call.relay.taggedCertificates(of: user.id, at: website)[device] ?? []

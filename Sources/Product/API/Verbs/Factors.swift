@@ -189,6 +189,7 @@ extension CodeFactor {
         if let maskedAddress { object.set("address", .string(maskedAddress)) }
         if kind == .recovery, state == .waiting { object.set("position", .integer(counter)) }
         if let lastCodeAt { object.set("last_code_at", .timestamp(lastCodeAt)) }
+        if needsResync { object.set("resync", .bool(true)) }
         if failures > 0 { object.set("failures", .integer(Int64(failures))) }
         return object
     }

@@ -73,6 +73,7 @@ extension DeviceView {
         ]
         if let stoppedBy { object.set("stopped_by", .word(stoppedBy)) }
         if let expiresAt { object.set("expires_at", .timestamp(expiresAt)) }
+        if let verifySince { object.set("verify_since", .timestamp(verifySince)) }
         if let agreement = agreementKey.flatMap({ try? P256PublicKey(x963: $0) }) {
             object.set("agreement", .object(agreement.jwk))
         }

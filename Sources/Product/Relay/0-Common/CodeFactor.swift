@@ -31,13 +31,17 @@ public struct CodeFactor: Sendable, Equatable {
     public let lastCodeAt: Timestamp?
     /// The phone that got the secret of a TOTP factor, sealed; nil if the website got it.
     public let device: DeviceID?
+    /// Whether only a resynchronisation is accepted: the store was restored, and the counter of the
+    /// hardware token may be older than what the token has shown.
+    public let needsResync: Bool
 
     public init(
         id: FactorID, kind: Factor, state: FactorState, secret: [UInt8]?, algorithm: OTPAlgorithm, digits: Int,
         period: Int?, counter: Int64, address: String?, failures: Int, failedAt: Timestamp?, createdAt: Timestamp,
         confirmedAt: Timestamp?, isApproved: Bool = false,
-        lastCodeAt: Timestamp? = nil, device: DeviceID? = nil
+        lastCodeAt: Timestamp? = nil, device: DeviceID? = nil, needsResync: Bool = false
     ) {
+        self.needsResync = needsResync
         self.device = device
         self.lastCodeAt = lastCodeAt
         self.id = id

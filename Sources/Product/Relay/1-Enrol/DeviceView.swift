@@ -27,13 +27,17 @@ public struct DeviceView: Sendable, Equatable {
     public let expiresAt: Timestamp?
     /// The phone's PIN. Its keys stay in the relay: with one, a thief of the phone could guess.
     public let pin: PhonePIN
+    /// The time at which the store was restored from a copy that may not know that the phone was
+    /// unbound; nil if it was verified since, or never in doubt.
+    public let verifySince: Timestamp?
 
     public init(
         id: DeviceID, name: String?, platform: Platform, state: DeviceState, pushToken: String, publicKey: [UInt8]?,
         agreementKey: [UInt8]? = nil, binding: String?, createdAt: Timestamp, lastSeenAt: Timestamp?,
         report: DeviceReport?, stoppedBy: ChangeAuthor?, counts: DeviceCounts, expiresAt: Timestamp?,
-        pin: PhonePIN
+        pin: PhonePIN, verifySince: Timestamp? = nil
     ) {
+        self.verifySince = verifySince
         self.pin = pin
         self.expiresAt = expiresAt
         self.stoppedBy = stoppedBy

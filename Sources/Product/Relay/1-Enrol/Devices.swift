@@ -38,6 +38,8 @@ public struct DeviceChange: Sendable {
     public var name: String?
     public var state: DeviceState?
     public var pushToken: String?
+    /// Whether the phone was verified after the store was restored from a copy.
+    public var isVerified = false
     /// Whether the change is about an unbound phone without a key. The phone stays unbound, and
     /// `state` says whether its website may bind it again.
     public internal(set) var isOfUnbound = false
@@ -58,7 +60,7 @@ public struct DeviceChange: Sendable {
         case .revoked: isOfUnbound ? "device.taken" : "device.unbound"
         case .suspended: "device.suspended"
         case .active: isOfUnbound ? "device.released" : "device.resumed"
-        case .waiting, nil: "device.changed"
+        case .waiting, nil: isVerified ? "device.verified" : "device.changed"
         }
     }
 
@@ -90,17 +92,19 @@ public enum RevocationCode {
 
 /// Changes by the website.
 extension Relay {
-    /// Renames, suspends or resumes a phone.
+    /// Renames, suspends or resumes a phone, or notes that it was verified after a restore.
     ///
     /// - Returns: the phone after the change.
     public func change(
-        _ device: DeviceID, ofUser username: String, name: String?, state: DeviceSwitch?, by website: Website
+        _ device: DeviceID, ofUser username: String, name: String?, state: DeviceSwitch?, isVerified: Bool = false,
+        by website: Website
     ) async throws(Refusal) -> DeviceView {
         let owned = try await owned(device, username, website)
         var change = DeviceChange(device, of: owned.user, by: .website, at: time.now())
         change.name = name
         if let state, state.state != owned.view.state { change.state = state.state }
-        guard change.name != nil || change.state != nil else { return owned.view }
+        change.isVerified = isVerified && owned.view.verifySince != nil
+        guard change.name != nil || change.state != nil || change.isVerified else { return owned.view }
         guard try await apply(change, website.name, as: operations.new()) else {
             let now = try await self.owned(device, username, website)
             if now.view.state == .suspended, now.stoppedBy == .operator {

@@ -76,7 +76,7 @@ extension Relay {
                 throw .codesLocked
             }
             let own = try await factors(of: user.id).filter {
-                $0.state == .active && [.totp, .hotp].contains($0.kind)
+                $0.state == .active && !$0.needsResync && [.totp, .hotp].contains($0.kind)
             }
             guard !own.isEmpty else {
                 throw .conflict([

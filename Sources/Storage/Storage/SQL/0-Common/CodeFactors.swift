@@ -10,13 +10,14 @@ enum CodeFactors {
         f.counter AS factor_counter, f.address AS factor_address, f.failures AS factor_failures,
         f.failed_at AS factor_failed_at, f.created_at AS factor_created_at, f.confirmed_at AS factor_confirmed_at,
         f.approval AS factor_approval, f.last_code_at AS factor_last_code_at,
-        f.device_id AS factor_device_id
+        f.device_id AS factor_device_id, f.resync_since IS NOT NULL AS factor_needs_resync
         """
 
-    /// The condition that codes of the factor `f` count at `:now`: it is active, and so is its phone
-    /// if it has one. A relay deletes the factor together with the phone's rights; SQL may stop only
-    /// the phone. A temporary code has not expired, and has uses left.
-    static let count = "f.state = 'active' AND \(isOfActivePhone) AND \(isUsable)"
+    /// The condition that codes of the factor `f` count at `:now`: it is active, a token whose
+    /// counter may be old was resynchronised, and its phone is active, if it has one. A relay
+    /// deletes the factor together with the phone's rights; SQL may stop only the phone. A temporary
+    /// code has not expired, and has uses left.
+    static let count = "f.state = 'active' AND f.resync_since IS NULL AND \(isOfActivePhone) AND \(isUsable)"
 
     /// The condition that the factor `f` is no temporary code that has ended by `:now`.
     static let isUsable = """
@@ -50,6 +51,6 @@ enum CodeFactors {
             confirmedAt: try row.optionalTimestamp("factor_confirmed_at"),
             isApproved: try row.isNull("factor_approval") == false,
             lastCodeAt: try row.optionalTimestamp("factor_last_code_at"),
-            device: try row.optionalID("factor_device_id"))
+            device: try row.optionalID("factor_device_id"), needsResync: try row.bool("factor_needs_resync"))
     }
 }

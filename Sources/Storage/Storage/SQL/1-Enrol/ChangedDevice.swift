@@ -82,7 +82,8 @@ extension Phones {
                 "pushTokenAt": change.pushToken == nil ? .null : .timestamp(change.at),
                 "isActive": .bool(change.state == .active),
                 "stoppedBy": .word(change.isUnbinding || change.isOfUnbound ? change.by : nil),
-                "state": .word(change.isOfUnbound ? nil : change.state), "operation": .id(operation),
+                "state": .word(change.isOfUnbound ? nil : change.state), "isVerified": .bool(change.isVerified),
+                "operation": .id(operation),
                 "device": .id(change.device), "undoesOperator": .bool(undoesOperator), "givesBack": .bool(givesBack),
                 "user": .id(change.user),
             ], lists: ["from": change.from.map { .word($0) }])
@@ -95,7 +96,8 @@ extension Phones {
         UPDATE device SET name = coalesce(:name, name), push_token = coalesce(:pushToken, push_token),
         push_token_at = coalesce(:pushTokenAt, push_token_at), stopped_by = CASE WHEN :isActive = 1 THEN NULL
         WHEN stopped_by = 'operator' THEN stopped_by ELSE coalesce(:stoppedBy, stopped_by) END,
-        state = coalesce(:state, state), operation = :operation
+        state = coalesce(:state, state), verify_since = CASE WHEN :isVerified = 0 THEN verify_since END,
+        operation = :operation
         WHERE id = :device AND state IN (:from1, :from2, :from3) AND (state <> 'revoked' OR public_key IS NULL)
         AND (:undoesOperator = 1 OR coalesce(stopped_by, '') <> 'operator')
         AND (:givesBack = 0 OR stopped_by = 'operator') AND EXISTS

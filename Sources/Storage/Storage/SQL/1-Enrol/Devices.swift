@@ -91,7 +91,7 @@ extension Phones {
         d.binding AS device_binding, d.created_at AS device_created_at,
         d.last_seen_at AS device_last_seen_at, d.push_token AS device_push_token,
         d.stopped_by AS device_stopped_by, d.login_successes AS device_login_successes,
-        d.login_failures AS device_login_failures, d.failures AS device_failures,
+        d.login_failures AS device_login_failures, d.failures AS device_failures, d.verify_since AS device_verify_since,
         (SELECT v.expires_at FROM user v WHERE v.id = d.user_id) AS device_expires_at, \(PINRows.columns)
         """
 
@@ -111,7 +111,8 @@ extension Phones {
                 successes: try row.integer("device_login_successes"),
                 failures: try row.integer("device_login_failures"),
                 wrongNumbers: try row.integer("device_failures")),
-            expiresAt: try row.optionalTimestamp("device_expires_at"), pin: try PINRows.read(row))
+            expiresAt: try row.optionalTimestamp("device_expires_at"), pin: try PINRows.read(row),
+            verifySince: try row.optionalTimestamp("device_verify_since"))
     }
 
     /// The condition for phones `d` that exist for the website: all except those whose approval

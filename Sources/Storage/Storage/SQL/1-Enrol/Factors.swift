@@ -135,7 +135,7 @@ extension Store {
 
 private let moveCounter = Statement(
     """
-    UPDATE factor SET counter = :next, operation = :operation
+    UPDATE factor SET counter = :next, resync_since = NULL, operation = :operation
     WHERE id = :factor AND state = 'active' AND counter = :counter
     AND EXISTS (SELECT 1 FROM user u WHERE u.id = :user AND u.id = factor.user_id AND \(Guards.mayLogIn)
     AND u.codes_locked_at IS NULL AND u.code_failures = :failures)

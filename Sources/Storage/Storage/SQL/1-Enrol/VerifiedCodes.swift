@@ -43,7 +43,7 @@ private let userOfDevice = Statement(
 private let moveCounter = Statement(
     """
     UPDATE factor SET counter = :next, operation = :operation
-    WHERE id = :factor AND state = 'active' AND kind IN ('totp', 'hotp') AND counter = :counter
+    WHERE id = :factor AND state = 'active' AND resync_since IS NULL AND kind IN ('totp', 'hotp') AND counter = :counter
     AND EXISTS (SELECT 1 FROM user u WHERE u.id = :user AND u.id = factor.user_id AND \(Guards.mayLogIn)
     AND u.codes_locked_at IS NULL AND u.code_failures = :failures)
     """)

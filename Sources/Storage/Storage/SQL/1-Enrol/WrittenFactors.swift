@@ -107,7 +107,8 @@ public enum Factors {
         moving: .factor,
         """
         UPDATE factor SET id = :factor, secret = :secret, sealed_by = :key, algorithm = :algorithm, digits = :digits,
-        period = :period, counter = :counter, address = :address, approval = :challenge, device_id = NULL, created_at = :now,
+        period = :period, counter = :counter, address = :address, approval = :challenge, device_id = NULL, resync_since = NULL,
+        created_at = :now,
         confirmed_at = :confirmedAt, last_code_at = NULL, operation = :operation, failures = CASE state WHEN 'active' THEN 0 ELSE failures END
         WHERE kind = :kind AND state = :state AND user_id = :user AND \(Guards.userMarked)
         """)

@@ -169,7 +169,8 @@ private let replaceFactor = Statement(
     UPDATE factor SET id = :factor, secret = :secret, sealed_by = :key, algorithm = :algorithm, digits = :digits,
     period = :period, created_at = :now, confirmed_at = :now, operation = :operation,
     counter = CASE WHEN :isSame = 1 AND counter > :counter THEN counter ELSE :counter END,
-    last_code_at = CASE WHEN :isSame = 1 THEN last_code_at END, address = NULL, approval = NULL, failures = 0,
+    last_code_at = CASE WHEN :isSame = 1 THEN last_code_at END,
+    resync_since = CASE WHEN :isSame = 1 THEN resync_since END, address = NULL, approval = NULL, failures = 0,
     failed_at = NULL
     WHERE user_id = :user AND kind = :kind AND state = 'active' AND \(Guards.userMarked)
     """)

@@ -1,3 +1,4 @@
+import Bytes
 import Domain
 import Relay
 import World
@@ -43,7 +44,7 @@ extension Websites {
     ) -> Query<Bool> {
         let audit = auditChange(
             operation: .id(operation), now: .timestamp(now), event: .text("website.key_revoked"),
-            website: .id(website))
+            website: .id(website), note: .text(thumbprint.map { Hex.encode($0) } ?? "all"))
         let writes =
             if let thumbprint {
                 [
