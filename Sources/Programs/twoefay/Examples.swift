@@ -14,6 +14,10 @@ extension Tool {
         "import": ["tokens.xml --website shop --key-file transport.key --dry-run"],
         "migrate": ["", "--storage 'mariadb://admin@db/twoefay?password_file=/etc/twoefay/db.password'"],
         "backup": ["/var/backups/twoefay-2026-11-27.db"],
+        "restore": [
+            "/var/backups/twoefay-2026-11-27.db --since audit-2026.jsonl",
+            "/var/backups/twoefay-2026-11-27.db --yes --json",
+        ],
         "rekey": ["--status"],
         "status": ["", "--json"],
     ].merging(websites) { $1 }.merging(users) { $1 }.merging(devices) { $1 }.merging(phones) { $1 }
@@ -68,6 +72,7 @@ extension Tool {
         "device suspend": [device],
         "device resume": [device],
         "device rename": ["\(device) 'Work phone'"],
+        "device verify": [device],
         "device revoke": [device],
         "device unlock-code": [device],
         "notice leave": ["anna 'Your token is ready at the front desk.' --website shop --title 'Token'"],

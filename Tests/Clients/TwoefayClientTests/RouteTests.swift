@@ -134,17 +134,20 @@ import World
 
     @Test func deviceRoutesAreCalled() async throws {
         let carrier = ScriptedTransport(
-            .reply(200, Self.phone), .reply(200, Self.phone), .reply(200, Self.phone), .reply(204))
+            .reply(200, Self.phone), .reply(200, Self.phone), .reply(200, Self.phone), .reply(200, Self.phone),
+            .reply(204))
         let client = carrier.client()
         #expect(try await client.suspend("d1", of: "ada").id == "d1")
         try await client.resume("d1", of: "ada")
         try await client.rename("d1", of: "ada", to: "Old one")
+        try await client.markVerified("d1", of: "ada")
         try await client.unbind("d1", of: "ada")
         #expect(
             lines(carrier) == [
                 #"PATCH /user/ada/devices/d1 {"state":"suspended"}"#,
                 #"PATCH /user/ada/devices/d1 {"state":"active"}"#,
-                #"PATCH /user/ada/devices/d1 {"name":"Old one"}"#, "DELETE /user/ada/devices/d1",
+                #"PATCH /user/ada/devices/d1 {"name":"Old one"}"#,
+                #"PATCH /user/ada/devices/d1 {"verified":true}"#, "DELETE /user/ada/devices/d1",
             ])
     }
 

@@ -16,14 +16,14 @@ import Storage
 ///
 /// Invariant: this descriptor is opened before SQLite opens the file, and closed after. Closing it
 /// earlier would end the locks of SQLite.
-final class StoreLock: Sendable {
+package final class StoreLock: Sendable {
     /// The byte that is locked. SQLite's databases end before 2^48.
     private static let byte: off_t = 1 << 60
 
     private let fd: Int32
 
     /// Takes the lock of this store. Returns nil for stores that relays share.
-    init?(_ url: StorageURL) throws(Failure) {
+    package init?(_ url: StorageURL) throws(Failure) {
         guard case .sqlite(let path) = url else { return nil }
         fd = open(path, O_RDWR | O_CLOEXEC)
         guard fd >= 0 else {

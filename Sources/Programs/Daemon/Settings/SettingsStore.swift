@@ -24,10 +24,12 @@ extension Settings {
     }
 
     /// Opens the store of an installation, for a command of `twoefay`.
+    ///
+    /// - Parameter place: the store; nil for that of the settings.
     public func openStore(
-        _ schema: SchemaRequirement = .require, time: any TimeSource = SystemTime()
+        _ schema: SchemaRequirement = .require, at place: StorageURL? = nil, time: any TimeSource = SystemTime()
     ) throws(Failure) -> Store {
-        let url = try store()
+        let url = if let place { place } else { try store() }
         if case .sqlite(let path) = url, schema == .require, !Files.exists(path) {
             throw Failure(
                 .notFound, "\(url) does not exist",
@@ -60,7 +62,7 @@ extension Failure {
     /// A failure of the store that has left something behind.
     ///
     /// - Parameter next: how the operator finds out what was done, and what to do then.
-    init(store failure: StoreFailure, next: String) {
+    public init(store failure: StoreFailure, next: String) {
         let known = Failure(store: failure)
         self.init(known.code, known.message, next: next)
     }

@@ -11,9 +11,10 @@ extension Tool {
         "website remove", "website webhook", "user delete", "user export", "user lock", "user unlock", "user enable",
         "user expire", "user activate", "user confirm-identity", "user recover", "user approve-recovery",
         "user cancel-recovery", "user temporary-code", "user remove-factor", "device suspend", "device resume",
-        "device rename",
+        "device rename", "device verify",
         "device revoke", "device unlock-code", "notice leave", "notice withdraw", "import", "directory sync",
-        "outbox replay", "outbox drop", "migrate", "backup", "rekey", "keys roll", "rows adopt", "audit export",
+        "outbox replay", "outbox drop", "migrate", "backup", "restore",
+        "rekey", "keys roll", "rows adopt", "audit export",
     ]
 }
 

@@ -43,6 +43,15 @@ public enum SQLiteBackup {
         return counts
     }
 
+    /// Moves the log of a database that nobody else has open into its file. Afterwards the file is
+    /// complete without a log.
+    public static func settle(_ path: String) throws(Fault) {
+        let database = try Database(path)
+        guard try database.text("PRAGMA journal_mode = DELETE") == "delete" else {
+            throw Fault(reason: "\(path): another program has the store open")
+        }
+    }
+
     private static func copyPages(
         _ path: String, to file: String, _ progress: (Int, Int) -> Void
     ) throws(Fault) -> Counts {

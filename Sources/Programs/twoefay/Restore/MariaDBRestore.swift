@@ -1,0 +1,101 @@
+import Daemon
+import EventLoop
+import Glibc
+import Relay
+import Storage
+
+/// Loads a copy into a MariaDB database without tables. The former store is another database, which
+/// stays as it is.
+struct MariaDBRestore: RestorePlace {
+    static let program = "mariadb"
+
+    let url: StorageURL
+    let server: StorageURL.Server
+    let file: RestoredFile
+
+    var consequence: String { "Other databases stay as they are." }
+
+    func check(_ settings: Settings) throws(Failure) {
+        let next = "Nothing was changed. Give a file that 'twoefay backup' has written."
+        _ = try DumpedTables.counts(in: file.path, required: ["website", "audit", "migration"], next: next)
+        guard try state() == .store, try !isInterrupted(settings.openStore(at: url)) else { return }
+        throw Failure(
+            .conflict, "the database of \(url) has tables of a store",
+            next: "Nothing was changed. Create an empty database, and name it in 'storage' of the settings: the former "
+                + "one is then kept.")
+    }
+
+    private func state() throws(Failure) -> LoadedDatabase.State {
+        do throws(StoreFailure) {
+            return try LoadedDatabase(url).state()
+        } catch {
+            throw Failure(store: error)
+        }
+    }
+
+    /// Whether a restore of the same copy was interrupted after the load.
+    private func isInterrupted(_ store: Store) throws(Failure) -> Bool {
+        defer { store.close() }
+        do throws(StoreFailure) {
+            guard let epoch = try store.runBlocking(InstallationEpoch.current) else { return false }
+            return !epoch.isReady && epoch.source == file.hash
+        } catch {
+            throw Failure(store: error)
+        }
+    }
+
+    func restore(
+        _ settings: Settings, void: (StorageURL) throws(Failure) -> Void
+    ) throws(Failure) -> String? {
+        if try state() != .store { try load(settings) }
+        try void(url)
+        return nil
+    }
+
+    private func load(_ settings: Settings) throws(Failure) {
+        let database = LoadedDatabase(url)
+        do throws(StoreFailure) {
+            try database.begin()
+        } catch {
+            throw Failure(store: error, next: "Give an account that may create tables: --storage URL")
+        }
+        let hosts: [StorageURL.Server.Host?] = server.socket == nil ? server.hosts : [nil]
+        var complaints: [String] = []
+        for host in hosts {
+            guard let complaint = try run(host) else {
+                complaints = []
+                break
+            }
+            complaints.append((host.map { "\($0): " } ?? "") + complaint)
+            guard complaint.contains("Can't connect") else { break }
+        }
+        guard complaints.isEmpty else {
+            throw Failure(
+                .failed, "\(Self.program): \(complaints.joined(separator: "; "))",
+                next: "The copy is not loaded completely. Correct this, and run the command again: it begins anew.")
+        }
+        // Makes the views, which the copy does not have, and brings the tables up to date.
+        try settings.openStore(.migrate, at: url).close()
+        try RestoreWork.begin(file, in: try settings.openStore(at: url))
+        do throws(StoreFailure) {
+            try database.end()
+        } catch {
+            throw Failure(store: error, next: "Run the command again: it begins anew.")
+        }
+    }
+
+    private func run(_ host: StorageURL.Server.Host?) throws(Failure) -> String? {
+        let arguments = [
+            MariaDBProgram.optionsArgument, "--batch", "--default-character-set=utf8mb4",
+            "--execute=source \(file.path)", server.database,
+        ]
+        let isTerminal = isatty(STDERR_FILENO) == 1
+        var seconds = 0
+        return try MariaDBProgram(name: Self.program, arguments: arguments, output: .nothing).run(
+            try MariaDBProgram.options(server, host)
+        ) {
+            seconds += 2
+            if isTerminal { Program.printProgress("loading \(BackupFile.size(file.path) >> 20) MiB: \(seconds) s") }
+        }
+    }
+}
