@@ -22,11 +22,15 @@ public struct APNsNotification: Sendable, Equatable {
     public let expiresAt: Timestamp
     /// The time from which sending it is of no use, if earlier than `expiresAt`.
     public let deliverBy: Timestamp?
+    /// On whose behalf it is sent. Apple does not see it. Notifications that wait for a stream are
+    /// taken from each owner in turn.
+    public let owner: String
 
     public init(
         id: String, deviceToken: String, environment: Environment = .production, payload: [UInt8],
-        collapseID: String? = nil, expiresAt: Timestamp, deliverBy: Timestamp? = nil
+        collapseID: String? = nil, expiresAt: Timestamp, deliverBy: Timestamp? = nil, owner: String = ""
     ) {
+        self.owner = owner
         self.id = id
         self.deviceToken = deviceToken
         self.environment = environment

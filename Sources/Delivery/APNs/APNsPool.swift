@@ -96,7 +96,7 @@ final class APNsPool {
             }
         }
         if queue.isEmpty, let connection = choose(), connection.begin(push) { return loopState.touch() }
-        guard again || queue.count < shared.options.capacity else {
+        guard again || queue.hasRoom(for: push.push.owner, capacity: shared.options.capacity) else {
             return leave(push, .retry(after: .seconds(1), reason: "\(queue.count) pushes are already queued"), .full)
         }
         if let next = unreachableUntil, next >= push.end { return leave(push, unreachable(next), .unreachable) }
@@ -147,7 +147,7 @@ final class APNsPool {
             guard connection.abandon(push) else { return late(push) }
             return unanswered(push, .timeout, "no answer in time")
         }
-        queue.settledOne()
+        queue.settled(push)
         late(push)
     }
 

@@ -1,27 +1,32 @@
-/// The pushes that wait for a stream, in FIFO order. Pushes that were settled meanwhile stay in the
-/// queue and are skipped.
+import EventLoop
+
+/// The pushes that wait for a stream, taken from each owner in turn, and in the order of arrival for
+/// each. Pushes that were settled meanwhile stay in the queue and are skipped.
 struct PendingPushQueue {
-    private var waiting: [PendingPush?] = []
-    private var start = 0
+    private var waiting = FairQueue<String, PendingPush>()
     /// Pushes that came back after an attempt, as a stack. They go first because they have waited
     /// longest.
     private var returned: [PendingPush] = []
-    private(set) var count = 0
+    private var counts = OwnerCounts<String>()
 
-    var isEmpty: Bool { count == 0 }
+    var count: Int { counts.total }
+    var isEmpty: Bool { counts.total == 0 }
+
+    /// Whether there is room for another push of this owner.
+    func hasRoom(for owner: String, capacity: Int) -> Bool { counts.hasRoom(for: owner, capacity: capacity) }
 
     mutating func append(_ push: PendingPush) {
-        count += 1
-        waiting.append(push)
+        counts.add(push.push.owner)
+        waiting.append(push, of: push.push.owner)
     }
 
     mutating func requeue(_ push: PendingPush) {
-        count += 1
+        counts.add(push.push.owner)
         returned.append(push)
     }
 
     /// Corrects the count after a queued push was settled.
-    mutating func settledOne() { count -= 1 }
+    mutating func settled(_ push: PendingPush) { counts.remove(push.push.owner) }
 
     /// Returns the next push without removing it.
     mutating func first() -> PendingPush? {
@@ -29,35 +34,17 @@ struct PendingPushQueue {
             if !last.isSettled { return last }
             returned.removeLast()
         }
-        while start < waiting.count {
-            if let pending = waiting[start], !pending.isSettled { return pending }
-            waiting[start] = nil
-            start += 1
+        while let next = waiting.first {
+            if !next.isSettled { return next }
+            _ = waiting.popFirst()
         }
-        compact()
         return nil
     }
 
     mutating func popFirst() -> PendingPush? {
         guard let pending = first() else { return nil }
-        if returned.isEmpty {
-            waiting[start] = nil
-            start += 1
-            compact()
-        } else {
-            returned.removeLast()
-        }
-        count -= 1
+        if returned.isEmpty { _ = waiting.popFirst() } else { returned.removeLast() }
+        counts.remove(pending.push.owner)
         return pending
-    }
-
-    private mutating func compact() {
-        if start == waiting.count {
-            waiting.removeAll(keepingCapacity: waiting.capacity <= 4096)
-            start = 0
-        } else if start > 1024, start * 2 > waiting.count {
-            waiting.removeFirst(start)
-            start = 0
-        }
     }
 }

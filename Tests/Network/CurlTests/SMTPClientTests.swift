@@ -255,6 +255,43 @@ import World
         #expect(late.stage == .connection)
     }
 
+    /// While the only connection is busy, a website with many mails delays no other website.
+    @Test func waitingMailsAreSentForEachOwnerInTurn() async throws {
+        let test = try await TestMailServer.start { $0.faults = [.sender: [.hang]] }
+        var server = try server(test)
+        (server.connections, server.waiting) = (1, 4)
+        let (ended, refused) = try await with(server) { [mail] client in
+            guard let loop = EventLoop.current else { return ([String](), 0) }
+            let outcomes = Mutex<(ended: [String], refused: Int)>(([], 0))
+            let steps = AsyncStream<Void>.makeStream()
+            let send = { @Sendable (owner: String, name: String, deadline: Duration) in
+                loop.spawn {
+                    var transfer = mail(Self.text, deadline)
+                    transfer.owner = owner
+                    let result = await client.send(transfer)
+                    outcomes.withLock { outcomes in
+                        if case .failure(let failure) = result, failure.cause == .busy {
+                            outcomes.refused += 1
+                        } else {
+                            outcomes.ended.append(name)
+                        }
+                    }
+                    steps.continuation.yield()
+                }
+            }
+            // It hangs until its deadline. Meanwhile the others queue.
+            send("flood", "flood 0", .seconds(3))
+            try? await test.hears(.sender)
+            for number in 1...6 { send("flood", "flood \(number)", timeout) }
+            for number in 1...2 { send("shop", "shop \(number)", timeout) }
+            var iterator = steps.stream.makeAsyncIterator()
+            for _ in 0..<9 { await iterator.next() }
+            return outcomes.withLock { $0 }
+        }
+        #expect(ended == ["flood 0", "flood 1", "shop 1", "flood 2", "shop 2", "flood 3", "flood 4"])
+        #expect(refused == 2)
+    }
+
     @Test func closedIdleConnectionIsReopened() async throws {
         let test = try await TestMailServer.start {
             $0.faults = [.sender: [.none, .answer("421 4.4.2 you were idle"), .none, .drop]]

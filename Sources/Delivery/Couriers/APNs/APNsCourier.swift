@@ -32,7 +32,7 @@ extension Push {
             payload: APNsPayload.bytes(for: self),
             // A repetition replaces the notification that it repeats. Apple reads this value; a
             // challenge id names no person.
-            collapseID: challenge.text, expiresAt: expiresAt, deliverBy: deliverBy)
+            collapseID: challenge.text, expiresAt: expiresAt, deliverBy: deliverBy, owner: website)
     }
 }
 

@@ -72,7 +72,8 @@ public final class MailCourier: MessageCourier {
         }
         let result = await client.send(
             SMTPTransfer(
-                from: from.address, to: message.to, data: mail.bytes(), deadline: min(left, Self.longest)))
+                from: from.address, to: message.to, data: mail.bytes(), deadline: min(left, Self.longest),
+                owner: message.website))
         recordServerFault(result)
         return (DeliveryOutcome(result), result)
     }

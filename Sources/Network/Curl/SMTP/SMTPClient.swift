@@ -3,7 +3,8 @@ import Synchronization
 import World
 
 /// A client for one mail server. Connections are reused. A server that hangs delays only its own
-/// mails.
+/// mails. Mails that wait for a connection are taken from each owner in turn, and one owner alone
+/// cannot fill the queue.
 ///
 /// libcurl blocks during SMTP, even with its multi interface: it waits for the reply to the final
 /// dot, and to QUIT, on the calling thread. So each connection has its own thread, and no loop is
@@ -19,11 +20,21 @@ public final class SMTPClient: Sendable {
     }
 
     private struct State {
-        var waiting: [Job] = []
+        /// The numbers of the mails that wait. One that was given up stays, and is skipped.
+        var queue = FairQueue<String, UInt64>()
+        var waiting: [UInt64: Job] = [:]
+        var counts = OwnerCounts<String>()
         var lines: [SMTPConnection] = []
         var idle: [SMTPConnection] = []
         var last: UInt64 = 0
         var isClosed = false
+
+        /// Removes a mail that waits; nil if it does not wait any more.
+        mutating func take(_ number: UInt64) -> Job? {
+            guard let job = waiting.removeValue(forKey: number) else { return nil }
+            counts.remove(job.transfer.owner)
+            return job
+        }
     }
 
     public let server: SMTPServer
@@ -74,10 +85,14 @@ public final class SMTPClient: Sendable {
         do throws(SMTPFailure) {
             let (number, line) = try state.withLock { (state) throws(SMTPFailure) in
                 if state.isClosed { throw SMTPFailure(.cancelled, "closed") }
-                guard state.waiting.count < server.waiting else { throw SMTPFailure(.busy, "too many queued mails") }
+                guard state.counts.hasRoom(for: transfer.owner, capacity: server.waiting) else {
+                    throw SMTPFailure(.busy, "too many queued mails")
+                }
                 let line = try Self.line(&state, server)
                 state.last += 1
-                state.waiting.append(Job(number: state.last, transfer: transfer, end: end, tell: tell))
+                state.waiting[state.last] = Job(number: state.last, transfer: transfer, end: end, tell: tell)
+                state.queue.append(state.last, of: transfer.owner)
+                state.counts.add(transfer.owner)
                 return (state.last, line)
             }
             if let line { work(on: line) }
@@ -121,7 +136,9 @@ public final class SMTPClient: Sendable {
 
     private func next(_ line: SMTPConnection) -> Job? {
         state.withLock { state in
-            if !state.waiting.isEmpty { return state.waiting.removeFirst() }
+            while let number = state.queue.popFirst() {
+                if let job = state.take(number) { return job }
+            }
             state.idle.append(line)
             return nil
         }
@@ -129,9 +146,7 @@ public final class SMTPClient: Sendable {
 
     /// Fails a mail that still waits. A mail that is being sent ends by its own deadline.
     private func giveUp(_ number: UInt64) {
-        let job = state.withLock { state in
-            state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
-        }
+        let job = state.withLock { state in state.take(number) }
         job?.tell(.failure(Self.late))
     }
 
@@ -141,8 +156,8 @@ public final class SMTPClient: Sendable {
     /// Ends all mails and connections. Waits for that, at most two seconds for each connection.
     public func close() {
         let (lines, jobs) = state.withLock { state in
-            defer { (state.lines, state.waiting, state.isClosed) = ([], [], true) }
-            return (state.lines, state.waiting)
+            defer { (state.lines, state.waiting, state.isClosed) = ([], [:], true) }
+            return (state.lines, state.waiting.values.sorted { $0.number < $1.number })
         }
         for job in jobs { job.tell(.failure(SMTPFailure(.cancelled, "closed"))) }
         for line in lines { line.close() }

@@ -8,8 +8,12 @@ public struct SMTPTransfer: Sendable {
     public var data: [UInt8]
     /// The time from the start to the outcome.
     public var deadline: Duration
+    /// On whose behalf it is sent. Mails that wait for a connection are taken from each owner in
+    /// turn.
+    public var owner: String
 
-    public init(from: String, to: String, data: [UInt8], deadline: Duration = .seconds(20)) {
+    public init(from: String, to: String, data: [UInt8], deadline: Duration = .seconds(20), owner: String = "") {
+        self.owner = owner
         self.from = from
         self.to = to
         self.data = data
