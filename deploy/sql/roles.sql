@@ -19,6 +19,7 @@ GRANT SELECT ON FactorMix TO twoefay_auditor;
 GRANT SELECT ON LoginsByHour TO twoefay_auditor;
 GRANT SELECT ON AnswerTimes TO twoefay_auditor;
 GRANT SELECT ON Backlog TO twoefay_auditor;
+GRANT SELECT ON WebsiteUsage TO twoefay_auditor;
 GRANT SELECT ON PhonesByAge TO twoefay_auditor;
 GRANT SELECT ON PhonesByState TO twoefay_auditor;
 GRANT SELECT ON AttestedPhones TO twoefay_auditor;

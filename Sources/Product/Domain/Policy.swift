@@ -126,6 +126,8 @@ public struct Policy: Equatable, Sendable {
     public var recoveryURL: String?
     /// The hours between the second proof of a recovery and the change.
     public var recoveryWait = 24
+    /// The most that the website may use.
+    public var limits = WebsiteLimits()
 
     public init() {}
 }

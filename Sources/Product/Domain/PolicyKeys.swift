@@ -25,7 +25,9 @@ extension Policy {
     public static let keys = [
         "addresses", "answers", "attestation-android", "attestation-ios", "certificate-tags", "code-deadline",
         "code-retries", "devices",
-        "enrolment", "factors", "further-factors", "guesses", "lifetime", "login-limit", "max-uv-age",
+        "enrolment", "factors", "further-factors", "guesses", "lifetime", "limit-held", "limit-logins-day",
+        "limit-logins-minute", "limit-mails-day", "limit-mails-month", "limit-pushes-day", "limit-texts-day",
+        "limit-texts-month", "limit-users", "login-limit", "max-uv-age",
         "min-app-android", "min-app-ios", "min-assurance", "min-os-android", "min-os-ios", "min-patch-level", "min-uv",
         "number",
         "number-below", "phone-codes", "phone-place", "phone-place-distance", "pin", "push-deadline", "push-detail",
@@ -92,7 +94,7 @@ extension Policy {
         case "screen-lock": posture.screenLock = try Self.toggle(key, text)
         case "verified-boot": posture.verifiedBoot = try Self.toggle(key, text)
         default:
-            throw Fault(message: "\(key) is not a policy; the policies are \(Self.keys.joined(separator: ", "))")
+            try setLimit(key, to: text)
         }
     }
 
@@ -134,7 +136,7 @@ extension Policy {
         case "recovery-wait": String(recoveryWait)
         case "screen-lock": posture.screenLock ? "on" : "off"
         case "verified-boot": posture.verifiedBoot ? "on" : "off"
-        default: nil
+        default: limitText(of: key)
         }
     }
 
@@ -203,11 +205,16 @@ extension Policy {
 }
 
 /// The stored form of policies: a JSON object of texts. A website's row contains only the
-/// differences from the installation's defaults; a challenge's row contains all policies.
+/// differences from the installation's defaults; a challenge's row contains all policies but the
+/// limits of the website.
 extension Policy {
-    public var json: String {
+    public var json: String { json(of: Self.keysOfChallenges) }
+
+    private static let keysOfChallenges = keys.filter { !limitKeys.contains($0) }
+
+    public func json(of keys: [String]) -> String {
         var object = JSONObject()
-        for key in Self.keys { object.set(key, .string(text(of: key) ?? "")) }
+        for key in keys { object.set(key, .string(text(of: key) ?? "")) }
         return String(decoding: JSONWriter.write(.object(object)), as: UTF8.self)
     }
 

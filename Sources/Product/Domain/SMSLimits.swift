@@ -65,17 +65,35 @@ public struct SMSLimits: Sendable, Equatable {
 
 /// The tallies that one text message increments.
 public struct SMSCharge: Sendable, Equatable {
+    /// The number of tallies of a message without a website. The tallies behind them are those of
+    /// the website: they limit segments, the others messages.
+    public static let common = 5
+
     public struct Count: Sendable, Equatable {
-        /// The day or hour: `2026-11-22`, or `2026-11-22 09`.
+        /// The day, hour or month: `2026-11-22`, `2026-11-22 09`, or `2026-11`.
         public let period: String
-        /// The scope: empty for all users, a number prefix, or the id of a user.
+        /// The scope: empty for all users, a number prefix, the id of a user, or w and the id of a
+        /// website.
         public let scope: String
         public let limit: Int?
     }
 
     public let prefix: NumberPrefix
-    public let tallies: [Count]
+    public private(set) var tallies: [Count]
+
+    /// Returns the charge with the tallies of the website: the segments of the day and of the month.
+    public func also(counting website: WebsiteID, within limits: WebsiteLimits, at now: Timestamp) -> SMSCharge {
+        var charge = self
+        let scope = Self.scope(website)
+        charge.tallies.append(.init(period: Self.day(now), scope: scope, limit: limits[.textsDay]))
+        charge.tallies.append(.init(period: Self.month(now), scope: scope, limit: limits[.textsMonth]))
+        return charge
+    }
+
+    /// The scope of the tallies of a website. A user's is its id alone.
+    public static func scope(_ website: WebsiteID) -> String { "w" + website.text }
 
     public static func day(_ moment: Timestamp) -> String { String(moment.sql.prefix(10)) }
+    public static func month(_ moment: Timestamp) -> String { String(moment.sql.prefix(7)) }
     static func hour(_ moment: Timestamp) -> String { String(moment.sql.prefix(13)) }
 }

@@ -20,7 +20,7 @@ public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStor
     & RetentionStore & RecoveryStore
     & IdempotencyStore
     & KeyRotationStore & RollingKeyStore & WebhookSecretStore & PersonalSealingStore
-    & WebsiteKeyStore & StatedPinStore
+    & WebsiteKeyStore & StatedPinStore & WebsiteUsageStore
 
 /// The product: five verbs on top of a store and the couriers. It holds no connection and blocks no
 /// thread, and all loops share it. Between requests it keeps only state in memory that it may lose:
@@ -86,6 +86,9 @@ public final class Relay: Sendable {
     public let quotaUse: QuotaUse
     let userQuota: UserQuota
     let quotaNotices = QuotaLog()
+    let usage = WebsiteUsage()
+    let limitNotices = WebsiteLimitLog()
+    let heldLimits = HeldLimits()
     /// The websites whose outdated policies were logged.
     let outdatedPolicies = Mutex<Set<WebsiteID>>([])
     let changeFeed = ChangeFeed()
@@ -187,7 +190,10 @@ public final class Relay: Sendable {
     var defaultPolicy: Policy { policies.withLock { $0 } }
 
     /// Uses these policies for later requests. An open challenge keeps those of its beginning.
-    public func replace(_ policy: Policy) { policies.withLock { $0 = policy } }
+    public func replace(_ policy: Policy) {
+        policies.withLock { $0 = policy }
+        heldLimits.clear()
+    }
 
     /// The judge of attestations. Its files may change at any time, so each use reads this property
     /// once.

@@ -25,9 +25,10 @@ extension Tool {
 
     private static let websites: [String: [String]] = [
         "website add": ["shop --webhook https://shop.example.com/webhooks", "shop --number 2 --factors push,totp"],
-        "website edit": ["shop --number 6 --lifetime default"],
+        "website edit": ["shop --number 6 --lifetime default", "shop --limit-texts-month 2000"],
         "website list": [""],
         "website show": ["shop"],
+        "website usage": ["", "shop --month 2026-11 --csv"],
         "website renew": ["shop --end 14"],
         "website revoke-key": ["shop --all"],
         "website disable": ["shop"],

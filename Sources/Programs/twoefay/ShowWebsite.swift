@@ -2,6 +2,7 @@ import Bytes
 import Daemon
 import Domain
 import JSON
+import Relay
 import Storage
 import World
 
@@ -17,6 +18,8 @@ extension Tool {
         let website = try store.website(named: invocation.operand(0))
         let policy = try WebsitePolicy(website.traits, settings: settings)
         let rows = policy.rows
+        let totals = try store.read(WebsiteUsageRows.totals(of: [website.id], on: UsageDay(store.now)))
+        let uses = LimitUse.all(of: website, totals[website.id], policy.policy, settings)
         let remarks = policy.remarks.map { "Warning: a stored policy is read as none: \($0)\n\n" }.joined()
         let keys = try store.read(Websites.keys(of: website.id))
         let current = try? WebsiteAuthority.current(settings)
@@ -29,6 +32,7 @@ extension Tool {
             and has \(website.users) users.
             \(keyText)
             Webhook URL: \(website.traits.webhookURL ?? "none")\(health)
+            Used today and this month (UTC): \(uses.map(\.text).joined(separator: ", "))
 
             \(Table(["POLICY", "VALUE", "SOURCE"], rows.map { [$0.key, $0.text, $0.isOwn ? "website" : "settings"] }).text)
 
@@ -42,6 +46,7 @@ extension Tool {
                 "keys": .array(keys.map(\.json)),
                 "policies": .object(JSONObject(rows.map { ($0.key, .string($0.text)) })),
                 "remarks": .array(policy.remarks.map { .string($0) }),
+                "used": .object(JSONObject(uses.map { ($0.limit.policy, $0.json) })),
                 "own": .array(rows.filter(\.isOwn).map { .string($0.key) }),
             ]))
     }

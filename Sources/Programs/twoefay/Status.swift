@@ -57,6 +57,8 @@ extension Tool {
             if let warning = status.expiryWarning { lines.append(warning) }
             lines += status.websiteLines(at: now)
             members.set("website_certificates", status.websitesJSON)
+            lines += status.tenants.lines
+            members.set("website_limits", status.tenants.json)
             lines += status.pinLines(at: now)
             members.set("pins", status.pinsJSON)
             members.set("expiring_users", .integer(status.expiring.count))
@@ -103,6 +105,9 @@ extension Tool {
                         syncs: try store.runBlocking(DirectoryRuns.all),
                         expiring: try store.runBlocking(Expiries.soon(at: now, most: 1)),
                         websites: try store.runBlocking(Websites.expiries(at: now)),
+                        tenants: TenantReport(
+                            try store.runBlocking(Websites.list()),
+                            try store.runBlocking(WebsiteUsageRows.totals(of: nil, on: UsageDay(now))), settings),
                         keys: try store.runBlocking(RollingKeyRows.read(.nonces)).map(\.era),
                         secrets: try store.runBlocking(WebhookSecretAge.all),
                         personal: try store.runBlocking(PersonalSealingRuns.last)))
@@ -127,6 +132,8 @@ private struct StoreReport {
     let expiring: Expiries.Found
     /// The ends of the websites' certificates, the first one first.
     let websites: [WebsiteExpiry]
+    /// What the websites have used of their limits.
+    let tenants: TenantReport
     /// The keys that the relays make by themselves.
     let keys: [KeyEra]
     let secrets: [WebhookSecretAge]

@@ -9,7 +9,8 @@ enum Tool {
 
     static let subcommands: [Subcommand] = [
         demo, fakeAPNs, initialise, addWebsite, editWebsite, listWebsites, showWebsite, renewWebsite, revokeWebsiteKey,
-        disableWebsite, enableWebsite, removeWebsite, listRevoked, renewServer, statePins, switchServer, finishServer,
+        disableWebsite, enableWebsite, removeWebsite, websiteUsage, listRevoked, renewServer, statePins, switchServer,
+        finishServer,
         replaceAuthority, finishAuthority, webhookCommand,
         listUsers, searchUsers, findUser, showUser, userLogins, exportUser, deleteUser,
         lockUser, unlockUser, enableUser, expireUser, listExpiring, activateUser, confirmIdentity, recoverUser,

@@ -206,6 +206,7 @@ private enum Old {
         case .answers: ["idempotency"]
         case .secrets: ["operation_secret"]
         case .smsUsage: ["sms_usage"]
+        case .usage: ["website_usage"]
         case .dead, .webhooks: ["outbox"]
         case .activations: ["activation"]
         case .codes: ["sent_code"]
@@ -230,6 +231,9 @@ private enum Old {
             // Of the day before the limit, or of that day.
             let day = moment < RetentionTests.now ? moment - .seconds(86_400) : moment
             return [tally(period: .text(SMSCharge.day(day)), scope: .text((Sample.id(number) as UserID).text))]
+        case .usage:
+            let day = moment < RetentionTests.now ? moment - .seconds(86_400) : moment
+            return [usage(day: .text(UsageDay(day).text), website: id)]
         case .dead: return [dead(entry: id, deadAt: at)]
         case .webhooks: return [webhook(entry: id, expiresAt: at)]
         case .activations: return [activation(digest: digest, user: id, at: at, operation: id)]
@@ -257,6 +261,7 @@ private enum Old {
         """)
     private static let secret = Statement("INSERT INTO operation_secret VALUES (:operation, x'00', '1', :expiresAt)")
     private static let tally = Statement("INSERT INTO sms_usage VALUES (:period, :scope, 1, 0, 0, 0)")
+    private static let usage = Statement("INSERT INTO website_usage VALUES (:day, :website, :website, 1, 0, 0, NULL)")
     private static let dead = Statement(
         "INSERT INTO outbox (id, kind, attempts, dead_at) VALUES (:entry, 'mail', 0, :deadAt)")
     private static let webhook = Statement(

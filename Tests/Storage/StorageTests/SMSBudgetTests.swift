@@ -22,7 +22,7 @@ import World
 
     /// Begins a message as a verb does. Returns false if a limit was reached.
     @discardableResult
-    private static func begin(_ message: Int, _ charge: SMSCharge, on store: Store) async throws -> Bool {
+    static func begin(_ message: Int, _ charge: SMSCharge, on store: Store) async throws -> Bool {
         let id: OutboxEntryID = Sample.id(message)
         let rows = try await store.run(
             Script(

@@ -143,7 +143,7 @@ public final class RelayRig: Sendable {
         policy.answers = .certificate
         for (key, text) in policies { try policy.set(key, to: text) }
         let key = SHA256.hash(Array(name.utf8))
-        let json = policy.json
+        let json = policy.json(of: Policy.keys)
         let id: WebsiteID = relay.operations.draw()
         let sealed = try Self.sealer().seal(
             WebhookSecrets(current: Self.webhookSecret).text.reveal(),

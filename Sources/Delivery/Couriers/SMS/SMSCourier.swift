@@ -71,7 +71,8 @@ public final class SMSCourier: MessageCourier {
     private func account(for report: SMSReport, of message: Message) {
         guard let usage else { return }
         let sent = SMSUsage(
-            message.id, at: time.now(), prefix: limits.prefix(of: message.to), parts: report.parts, cost: report.cost)
+            message.id, at: time.now(), prefix: limits.prefix(of: message.to), website: message.account,
+            parts: report.parts, cost: report.cost)
         spawn { [log] in
             do throws(StoreFailure) {
                 try await usage.addUsage(sent)

@@ -46,6 +46,7 @@ extension Problem {
             self.init(
                 .limited, LocalizedText("Try again later", de: "Versuchen Sie es später erneut"),
                 retryAfter: max(1, (pause.wholeMilliseconds + 999) / 1000))
+        case .websiteLimited(let limit, let pause): self = .websiteLimited(limit, retryAfter: pause)
         case .unavailable: self = .unavailable
         case .pending(let pause):
             self.init(

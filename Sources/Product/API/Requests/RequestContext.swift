@@ -140,11 +140,15 @@ struct RequestContext: Sendable {
         var place: HeldRequestSlot?
         if case .hold(let ticket, _, _) = verdict {
             if let website = caller.website {
-                place = api.relay.quotaUse.hold(website.id)
+                let most = mostHeld(caller)
+                place = api.relay.quotaUse.hold(website.id, upTo: most)
                 guard place != nil else {
                     ticket.cancel()
                     api.relay.exceeded(.held, by: website.name)
-                    let problem = Problem(.limited(retryAfter: API.quotaPause))
+                    let problem = Problem(
+                        most == nil
+                            ? .limited(retryAfter: API.quotaPause)
+                            : .websiteLimited(.held, retryAfter: API.quotaPause))
                     return .response(await end(answer(problem), operation, repeated))
                 }
             }
@@ -155,6 +159,16 @@ struct RequestContext: Sendable {
             if let repeated { await api.relay.release(repeated, operation) }
         }
         return await come(to: verdict, caller, operation, repeated, place)
+    }
+
+    /// The website's own limit of held requests; nil if it has none.
+    private func mostHeld(_ caller: Caller) -> Int? {
+        switch caller {
+        case .website(let website): website.policy.limits[.held]
+        case .phone(let phone):
+            api.relay.mostHeld(phone.website.id, phone.website.name, policy: phone.website.policy)
+        default: nil
+        }
     }
 
     /// Turns the outcome of a verb into an answer or a held request.

@@ -28,6 +28,8 @@ public enum Refusal: Error, Sendable, Equatable {
     /// second time.
     case shownOnce
     case limited(retryAfter: Duration)
+    /// The website has used up what its policy allows.
+    case websiteLimited(WebsiteLimit, retryAfter: Duration)
     case unavailable
     /// Something outside of the relay has not decided yet.
     case pending(retryAfter: Duration)

@@ -5,7 +5,7 @@ import Synchronization
 import World
 
 /// The counters and gauges of the five verbs. All label values are constants of this program, and
-/// never the name of a website or user, or text from a peer.
+/// never the name of a user, or text from a peer. Only `WebsiteMetrics` names websites.
 public struct RelayMetrics: Sendable {
     enum CertificateOutcome: String, CaseIterable {
         case issued, later, failed
@@ -35,6 +35,7 @@ public struct RelayMetrics: Sendable {
     private let heldRequests: HeldRequestGauge
     let webhooks: WebhookMetrics
     let logins: LoginTimes
+    let websites: WebsiteMetrics
 
     /// The end of a challenge.
     private struct End: Hashable {
@@ -131,6 +132,7 @@ public struct RelayMetrics: Sendable {
             by: "outcome")
         webhooks = WebhookMetrics(registry)
         logins = LoginTimes(registry)
+        websites = WebsiteMetrics(registry)
         storeFailures = registry.counters(
             "twoefay_store_failures_total",
             "Store operations that failed, by kind: unavailable (down, hung or full; caller got 503) or "

@@ -119,6 +119,7 @@ extension Relay {
             ])
         }
         try requireMailCourier()
+        try requireMails(of: website)
         return email
     }
 

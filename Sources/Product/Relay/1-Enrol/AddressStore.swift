@@ -81,6 +81,8 @@ public enum SendOutcome: Sendable, Equatable {
     /// A limit is reached. If it is the limit of codes to an address, `by` is the time of the
     /// oldest counted code. If it is a limit of text messages, `by` is nil.
     case limited(by: Timestamp?)
+    /// The website has used up its text messages.
+    case websiteLimited
     /// The address no longer waits, or another code was sent at the same time.
     case changed
 }

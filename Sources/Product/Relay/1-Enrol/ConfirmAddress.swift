@@ -43,6 +43,7 @@ extension Relay {
         guard let factor = Self.waiting(address, try await factors(of: user.id)) else { throw Self.nothingWaits }
         try requireWord(for: factor, "address", user, website)
         try requireReach(Address(factor.kind, address), "address")
+        if factor.kind == .mail { try requireMails(of: website) }
         let now = time.now()
         // A request may send to a mail address and to a phone number. Each has its own operation,
         // so a repetition sends nothing again.
@@ -55,7 +56,8 @@ extension Relay {
                 AddressCode(
                     user: user.id, code: code,
                     charge: factor.kind == .sms
-                        ? smsLimits.charge(user: user.id, to: address, at: now) : nil,
+                        ? smsLimits.charge(user: user.id, to: address, at: now)?
+                            .also(counting: website.id, within: website.policy.limits, at: now) : nil,
                     since: now - Self.addressWindow), as: sending)
         }
         switch outcome {
@@ -66,6 +68,10 @@ extension Relay {
             metrics.reached(factor.kind == .sms && oldest == nil ? .sms : .sending)
             log.notice("address.limited", [.website: website.name, .user: user.id.text])
             throw .limited(retryAfter: oldest.map { $0 + Self.addressWindow - now } ?? Self.textPause)
+        case .websiteLimited:
+            let (limit, day) = (textLimit(of: website.limited), UsageDay(now))
+            reached(limit, by: website.limited)
+            throw .websiteLimited(limit, retryAfter: (limit == .textsDay ? day.end : day.nextMonth) - now)
         case .changed: throw Self.nothingWaits
         }
     }

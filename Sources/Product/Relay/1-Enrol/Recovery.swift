@@ -37,6 +37,7 @@ extension Relay {
     ) async throws(Refusal) -> Timestamp {
         let now = operation.begunAt ?? time.now()
         try requireRecovery(of: factor, website)
+        try requireMails(of: website)
         let expiresAt = RecoveryLife.begun(at: now).expiresAt
         let user = try await withStore("recovery") { () async throws(StoreFailure) in
             try await store.user(named: username, of: website.id, at: now)

@@ -138,6 +138,7 @@ extension Relay {
         _ registration: Registration, by website: Website, as operation: Operation
     ) async throws(Refusal) -> (token: UserToken, activation: IssuedActivation) {
         try requireMail(to: registration.email, website)
+        if website.policy.enrolment == .letter { try requireMails(of: website) }
         try await keepUserQuota(of: website)
         let now = time.now()
         let id: UserID = operation.identifier("user")
@@ -212,17 +213,20 @@ extension Relay {
     /// Refuses a registration if the website has, or registers, too many users, before anything is
     /// stored.
     private func keepUserQuota(of website: Website) async throws(Refusal) {
-        var verdict = userQuota.take(website.id, at: time.instant())
-        if case .count = verdict, let most = settings.quotas.users {
+        let limit = website.policy.limits[.users]
+        var verdict = userQuota.take(website.id, upTo: limit, at: time.instant())
+        if case .count = verdict, let most = limit ?? settings.quotas.users {
             let users = try await withStore("register") { () async throws(StoreFailure) in
                 try await store.countUsers(of: website.id, upTo: most)
             }
             userQuota.counted(users, of: website.id, at: time.instant())
-            verdict = userQuota.take(website.id, at: time.instant())
+            verdict = userQuota.take(website.id, upTo: limit, at: time.instant())
         }
         guard case .refused(let pause) = verdict else { return }
         exceeded(.users, by: website.name)
-        throw .limited(retryAfter: pause)
+        guard limit != nil else { throw .limited(retryAfter: pause) }
+        metrics.websites.reached(.users, by: website.name)
+        throw .websiteLimited(.users, retryAfter: pause)
     }
 
     public func user(named username: String, of website: Website) async throws(Refusal) -> UserRow {

@@ -35,11 +35,13 @@ final class UserQuota: Sendable {
     init(_ quotas: Quotas) { self.quotas = quotas }
 
     /// Whether the website may register one more user.
-    func take(_ website: WebsiteID, at now: Instant) -> Verdict {
+    ///
+    /// - Parameter most: the website's own limit; nil if that of the settings applies.
+    func take(_ website: WebsiteID, upTo most: Int? = nil, at now: Instant) -> Verdict {
         records.withLock { records in
             var record = records[website] ?? Record(paidUntil: now)
             defer { records[website] = record }
-            if let limit = quotas.users {
+            if let limit = most ?? quotas.users {
                 let age = record.countedAt.map { now - $0 }
                 guard let users = record.users, let age, age < Self.countLifetime else { return .count }
                 if users >= limit {

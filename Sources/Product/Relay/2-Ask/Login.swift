@@ -112,6 +112,7 @@ extension Relay {
         _ request: LoginRequest, by website: Website, as operation: Operation
     ) async throws(Refusal) -> OpenedChallenge {
         let now = time.now()
+        if !request.isUnlimited, !operation.mayHaveRun { try takeLogin(of: website) }
         let websitesLimits = limits(request, website.policy, at: now)
         let subject = try await withStore("login") { () async throws(StoreFailure) in
             try await store.subject(request.subject, of: website.id, within: websitesLimits)
@@ -195,6 +196,8 @@ extension Relay {
         // are in the outbox, or were sent long ago, so nothing is counted or sent here.
         if stored.life.expiresAt == challenge.life.expiresAt {
             count(stored, beganWith: factor, wasToPush: !plan.pushes.isEmpty)
+            usage.count(\.logins, of: website.id, website.name, at: challenge.askedAt)
+            usage.count(\.pushes, stored.pushes.count, of: website.id, website.name, at: challenge.askedAt)
             for superseded in stored.superseded { ended(superseded, .superseded) }
             for push in plan.pushes where stored.pushes.contains(push.id) { send(push) }
         }
@@ -266,7 +269,8 @@ extension Relay {
             life = over
         }
         let pushes = pushes(
-            to: first == .push ? pushable(subject.phones) : [], of: id, by: website.displayName, narrowed,
+            to: first == .push ? affordable(pushable(subject.phones), by: website.limited) : [], of: id,
+            by: website.displayName, narrowed,
             showing: (request.service, request.ip, place), until: expiresAt, at: now, as: operation)
         let isSent = first?.isSent == true
         let challenge = NewChallenge(
@@ -335,6 +339,12 @@ extension Relay {
     func pushable(_ phones: [AskSubject.Phone]) -> [AskSubject.Phone] {
         let canAsk = phones.contains { $0.hasKey }
         return phones.filter { push?.reaches($0.platform, pushToken: $0.pushToken, canAsk: canAsk) == true }
+    }
+
+    /// Returns the phones to which the website may send a push: all, or none. A phone that gets no
+    /// push still finds the challenge when it polls.
+    func affordable(_ phones: [AskSubject.Phone], by website: LimitedWebsite) -> [AskSubject.Phone] {
+        phones.isEmpty || mayUse([.pushesDay], phones.count, by: website) ? phones : []
     }
 
     /// Returns the pushes to these phones, which begin now.

@@ -117,10 +117,11 @@ extension Relay {
             challenge: row.challenge, user: row.user, factor: factor, after: row.steps.count,
             interruptsPhone: cause.interruptsPhone,
             at: now, limits: limits(policy, row.origin, at: now))
+        let website = limited(row.account.id, row.account.name, policy: row.account.policy)
         var pushes: [Push] = []
         if factor == .push {
             pushes = self.pushes(
-                to: pushable(row.phones), of: row.challenge, by: row.website, policy,
+                to: affordable(pushable(row.phones), by: website), of: row.challenge, by: row.website, policy,
                 showing: Context.shownInPush(row.context), until: row.expiresAt, at: now, as: operation)
             step.pushes = pushes.map { entry(for: $0, at: now) }
         }
@@ -128,8 +129,11 @@ extension Relay {
             step.code = nextCode(
                 of: own, for: row.challenge, language: row.language, until: row.expiresAt, at: now, as: operation)
             if factor == .sms {
-                step.charge = smsLimits.charge(user: row.user, to: own.address ?? "", at: now)
+                step.charge = smsLimits.charge(user: row.user, to: own.address ?? "", at: now)?
+                    .also(counting: website.id, within: website.limits, at: now)
                 if step.charge == nil { step.refusal = NewStep.notAllowed }
+            } else if !mayUse(WebsiteLimit.mails, by: website) {
+                step.refusal = NewStep.websiteLimited
             }
         }
         let tried = row.tried + [Cascade.CascadeStep(factor: factor, state: .queued, at: now)]
@@ -150,9 +154,11 @@ extension Relay {
         metrics.began(begun.factor)
         if factor == .sms, begun.state == .refused {
             metrics.reached(.sms)
+            if begun.reason == NewStep.websiteLimited { reached(textLimit(of: website), by: website) }
             log.notice("sms.limited", [.challenge: row.challenge.text, .user: row.user.text, .reason: begun.reason])
         }
         if factor == .push, begun.factor == .pull { metrics.reached(.push) }
+        usage.count(\.pushes, begun.pushes.count, of: website.id, website.name, at: now)
         for push in pushes where begun.pushes.contains(push.id) { send(push) }
         if let code = step.code, begun.state != .refused { startDelivery(code.id) }
         return begun

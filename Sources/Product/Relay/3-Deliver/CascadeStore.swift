@@ -25,6 +25,8 @@ public struct CascadeRow: Sendable, Equatable {
     public let user: UserID
     /// The website's display name.
     public let website: String
+    /// The website's id, name and policies, for its limits.
+    public let account: CascadeAccount
     public let policy: String
     public let context: [UInt8]
     public let askedAt: Timestamp
@@ -45,13 +47,15 @@ public struct CascadeRow: Sendable, Equatable {
     public let hasUserExpired: Bool
 
     public init(
-        challenge: ChallengeID, user: UserID, website: String, policy: String, context: [UInt8], askedAt: Timestamp,
+        challenge: ChallengeID, user: UserID, website: String, account: CascadeAccount, policy: String,
+        context: [UInt8], askedAt: Timestamp,
         expiresAt: Timestamp, language: String?, steps: [ChallengeRow.Step], phones: [AskSubject.Phone],
         codes: [CodeFactor], origin: AskOrigin, areCodesLocked: Bool, hasNext: Bool, hasUserExpired: Bool
     ) {
         self.challenge = challenge
         self.user = user
         self.website = website
+        self.account = account
         self.policy = policy
         self.context = context
         self.askedAt = askedAt
@@ -68,6 +72,18 @@ public struct CascadeRow: Sendable, Equatable {
 
     var tried: [Cascade.CascadeStep] {
         steps.map { Cascade.CascadeStep(factor: $0.factor, state: $0.state, at: $0.at) }
+    }
+}
+
+/// The website of a challenge, as its limits are found.
+public struct CascadeAccount: Sendable, Equatable {
+    public let id: WebsiteID
+    public let name: String
+    /// The policies of the website's row.
+    public let policy: String
+
+    public init(id: WebsiteID, name: String, policy: String) {
+        (self.id, self.name, self.policy) = (id, name, policy)
     }
 }
 
@@ -100,6 +116,8 @@ public struct NewStep: Sendable {
     public static let notAllowed = "not_allowed"
     /// The reason of a text message if a tally is at its limit.
     public static let limited = "limited"
+    /// The reason of a mail or text message if the website has used up what its policy allows.
+    public static let websiteLimited = "website_limited"
 
     /// The initial state of the step. A factor with codes that the user has already (app, token,
     /// recovery code) counts as sent at once. Other factors are queued.

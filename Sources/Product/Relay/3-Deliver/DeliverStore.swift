@@ -42,8 +42,11 @@ public struct LeasedEntry: Sendable, Equatable {
     public let kind: Kind
     /// The challenge; nil if the entry does not belong to a login.
     public let challenge: ChallengeID?
+    /// The website on whose behalf it is; nil if its user is gone.
+    public let website: WebsiteID?
 
-    public init(id: OutboxEntryID, kind: Kind, challenge: ChallengeID?) {
+    public init(id: OutboxEntryID, kind: Kind, challenge: ChallengeID?, website: WebsiteID?) {
+        self.website = website
         self.id = id
         self.kind = kind
         self.challenge = challenge

@@ -59,6 +59,8 @@ public struct Message: Sendable {
     public let to: String
     /// The website's display name.
     public let website: String
+    /// The website to which the message is charged; nil for a test by an operator.
+    public let account: WebsiteID?
     /// The user's display name; nil if the website gave none.
     public let name: String?
     /// A BCP 47 tag.
@@ -68,12 +70,13 @@ public struct Message: Sendable {
     public let expiresAt: Timestamp
 
     public init(
-        id: OutboxEntryID, to: String, website: String, name: String?, language: String?, content: Content,
-        expiresAt: Timestamp
+        id: OutboxEntryID, to: String, website: String, account: WebsiteID? = nil, name: String?, language: String?,
+        content: Content, expiresAt: Timestamp
     ) {
         self.id = id
         self.to = to
         self.website = website
+        self.account = account
         self.name = name
         self.language = language
         self.content = content

@@ -57,6 +57,8 @@ public struct MessageRow: Sendable {
     public let website: WebsiteID
     /// The challenge; nil if the message does not belong to a login.
     public let challenge: ChallengeID?
+    /// The website's name, as operators know it.
+    public let websiteKey: String
     /// The display names of the website and the user.
     public let websiteName: String
     public let userName: String?
@@ -77,8 +79,9 @@ public struct MessageRow: Sendable {
     public let deadline: Timestamp?
 
     public init(
-        id: OutboxEntryID, kind: MessageKind, user: UserID, website: WebsiteID, challenge: ChallengeID?,
-        websiteName: String, userName: String?, language: String?, address: String?, content: Content,
+        id: OutboxEntryID, kind: MessageKind, user: UserID, website: WebsiteID, websiteKey: String,
+        challenge: ChallengeID?, websiteName: String, userName: String?, language: String?, address: String?,
+        content: Content,
         createdAt: Timestamp, expiresAt: Timestamp, attempts: Int, reason: String?, ambiguousAt: Timestamp?,
         deadline: Timestamp?
     ) {
@@ -86,6 +89,7 @@ public struct MessageRow: Sendable {
         self.kind = kind
         self.user = user
         self.website = website
+        self.websiteKey = websiteKey
         self.challenge = challenge
         self.websiteName = websiteName
         self.userName = userName

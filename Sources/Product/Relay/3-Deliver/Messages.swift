@@ -61,7 +61,8 @@ extension Relay {
             return await settle(row, .skipped, "limited")
         }
         let message = Message(
-            id: row.id, to: address, website: row.websiteName, name: row.userName, language: row.language,
+            id: row.id, to: address, website: row.websiteName, account: row.website, name: row.userName,
+            language: row.language,
             content: content, expiresAt: row.expiresAt)
         let outcome = await courier.send(message)
         let counts = { courier.countsAsSent(message) }
@@ -164,6 +165,9 @@ extension Relay {
         // For example, the challenge ended first. The message changes nothing any more.
         guard isFirst else { return log.info(events.overtaken, fields) }
         if row.content.isAnnouncement, let reason = UnsentAnnouncement.Reason(settlement) { metrics.unsent(reason) }
+        if settlement.step == .sent, row.kind == .mail {
+            usage.count(\.mails, of: row.website, row.websiteKey, at: settlement.at)
+        }
         switch settlement.step {
         case .sent: log.info(events.accepted, fields)
         case .refused: log.warning(events.refused, fields)

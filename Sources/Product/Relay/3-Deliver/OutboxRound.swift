@@ -43,16 +43,22 @@ extension Relay {
         let found = try? await withStore("outbox") { () async throws(StoreFailure) in try await store.lease(lease) }
         guard let found else { return }
         for entry in found.rows {
-            switch entry.kind {
-            case .push: spawn { await self.redeliver(entry) }
-            case .mail, .sms: startDelivery(entry.id)
-            case .expiry: spawn { await self.expire(entry) }
-            case .next: spawn { await self.continueCascade(entry) }
-            case .recovery: spawn { await self.announce(entry.id) }
-            }
+            // On behalf of its website, so that the work of one website does not delay another's.
+            let tenant = entry.website.map { Tenant.website($0) } ?? .relay
+            spawn { await tenant.run { await self.process(entry) } }
         }
         await setAside(found.failed, "outbox")
         if found.rows.count + found.failed.count == Self.leaseSize { spawn { await self.processDueEntries() } }
+    }
+
+    private func process(_ entry: LeasedEntry) async {
+        switch entry.kind {
+        case .push: await redeliver(entry)
+        case .mail, .sms: await deliver(entry.id)
+        case .expiry: await expire(entry)
+        case .next: await continueCascade(entry)
+        case .recovery: await announce(entry.id)
+        }
     }
 
     private func redeliver(_ entry: LeasedEntry) async {

@@ -89,7 +89,9 @@ extension Relay {
         }
         guard let row else { throw .unauthenticated }
         usedWebsiteKeys.record(key, at: time.now())
-        return try website(row)
+        let website = try website(row)
+        usage.update(website.id, website.name, at: time.now()) { $0.limits = website.policy.limits }
+        return website
     }
 
     /// Returns the website with its policy: the values of its row, and otherwise those of the

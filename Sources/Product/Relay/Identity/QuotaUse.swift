@@ -45,10 +45,15 @@ public final class QuotaUse: Sendable {
 
     /// Counts a held request until the last reference to the slot is gone. Returns nil if the
     /// website's quota is used up.
-    public func hold(_ website: WebsiteID) -> HeldRequestSlot? {
-        guard counts.withLock({ $0.held.take(website, quotas.held) }) else { return nil }
+    ///
+    /// - Parameter most: the website's own limit; nil if that of the settings applies.
+    public func hold(_ website: WebsiteID, upTo most: Int? = nil) -> HeldRequestSlot? {
+        guard counts.withLock({ $0.held.take(website, most ?? quotas.held) }) else { return nil }
         return HeldRequestSlot(website, self)
     }
+
+    /// The number of held requests of a website.
+    func held(by website: WebsiteID) -> Int { counts.withLock { $0.held[website] ?? 0 } }
 
     fileprivate func release(_ website: WebsiteID) { counts.withLock { $0.held.release(website) } }
 

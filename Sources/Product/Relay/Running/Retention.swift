@@ -56,6 +56,8 @@ public struct ExpiredRows: Sendable {
         /// Recoveries that ended or expired long ago.
         case recoveries
         case audit
+        /// The counts of what a website used on a day.
+        case usage
     }
 
     public let kind: Kind
@@ -173,6 +175,7 @@ extension Relay {
         case .activations: now - .seconds(86_400)
         case .codes, .challenges, .notices, .recoveries: now - .seconds(86_400 * settings.retention.logins)
         case .audit: now - .seconds(86_400 * settings.retention.audit)
+        case .usage: now - .seconds(86_400 * settings.retention.usage)
         }
     }
 }

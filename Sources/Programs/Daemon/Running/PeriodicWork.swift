@@ -24,8 +24,8 @@ final class PeriodicWork: Sendable {
     private init(on loop: EventLoop) { self.loop = loop }
 
     /// The periodic work that continues while requests are served. It looks for changes and
-    /// revocations by other relays, reads and makes rolling keys, records which keys websites use,
-    /// writes the heads of the audit, and increments the heartbeat.
+    /// revocations by other relays, reads and makes rolling keys, records which keys websites use
+    /// and what they use up, writes the heads of the audit, and increments the heartbeat.
     /// Without the heartbeat, other relays would take over the outbox entries that this relay
     /// holds.
     static func presence(
@@ -41,6 +41,7 @@ final class PeriodicWork: Sendable {
             work.every(.seconds(60)) { await relay.rollKeys() }
             work.every(.seconds(1)) { api.logSampledRequests() }
             work.every(.seconds(5)) { await relay.recordWebsiteKeyUse() }
+            work.every(.seconds(5)) { await relay.recordUsage() }
             if let heads { work.every(AuditHeadsFile.pause) { await heads.append() } }
         }
         return work

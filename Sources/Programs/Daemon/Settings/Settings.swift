@@ -59,6 +59,8 @@ public struct Settings: Sendable, Equatable {
     public var webhookSecretDays = 90
     /// The limits for one caller.
     public var quotas = Quotas()
+    /// What websites pay.
+    public var prices = Prices()
     /// The address of the metrics page; nil if there is none.
     public var metrics: LocalAddress?
     public var log = LogSettings()

@@ -111,13 +111,16 @@ public enum SettingsKeys {
             .optional(
                 "geo.database", \.geolocation, example: "GeoLite2-City.mmdb",
                 "A MaxMind database of cities or countries. The relay keeps it in memory; SIGHUP reads it again."),
-        ] + attestations + policies + quotas + [
+        ] + attestations + policies + quotas + prices + [
             .number(
                 "retention.logins", \.retention.logins, Retention.loginDays,
                 "Days after which a finished login and its steps are deleted, counted from when it was opened."),
             .number(
                 "retention.audit", \.retention.audit, Retention.auditDays,
                 "Days after which an audit line is deleted."),
+            .number(
+                "retention.usage", \.retention.usage, Retention.usageDays,
+                "Days after which the counts of what a website used on a day are deleted."),
             .optional(
                 "audit.heads", \.auditHeads, example: "/var/log/twoefay/audit-heads.jsonl",
                 "A file to which the relay appends the newest link of each writer of the audit, at least every ten "
@@ -288,6 +291,25 @@ public enum SettingsKeys {
             "Consecutive wrong codes that lock a user's codes, and consecutive wrong numbers that lock the user, 1 "
             + "to 100.",
         "lifetime": "The lifetime of a challenge in seconds, 60 to 600.",
+        "limit-held":
+            "The maximum number of requests of the website and of its users' phones that a relay holds, or quota for "
+            + "that of quotas.website_held.",
+        "limit-logins-day": "The maximum number of logins of the website in a day (UTC), or none.",
+        "limit-logins-minute":
+            "The maximum number of requests of the website in a minute that open a login, or none. Beyond it they are "
+            + "answered 429.",
+        "limit-mails-day":
+            "The maximum number of mails of the website in a day (UTC), or none. Notices about accounts are counted, "
+            + "and sent beyond it.",
+        "limit-mails-month": "The maximum number of mails of the website in a month (UTC), or none.",
+        "limit-pushes-day":
+            "The maximum number of pushes of the website in a day (UTC), or none. Beyond it a phone finds the login when "
+            + "it polls.",
+        "limit-texts-day":
+            "The maximum number of SMS segments of the website in a day (UTC), or none. Beyond it the next factor "
+            + "begins.",
+        "limit-texts-month": "The maximum number of SMS segments of the website in a month (UTC), or none.",
+        "limit-users": "The maximum number of users of the website, or quota for that of quotas.website_users.",
         "login-limit": "The maximum number of challenges of one user in five minutes, 1 to 1000.",
         "min-app-android":
             "The minimum version code of your app for Android with which a phone can approve, or none.",
@@ -373,7 +395,8 @@ public enum SettingsKeys {
         "quotas":
             "Limits for one caller at one relay. Beyond a limit the answer is 429. The defaults are far above what a "
             + "normal caller needs.",
-        "retention": "How long the store keeps finished logins and audit lines.",
+        "prices": "What websites pay, for `twoefay website usage`. Nothing else depends on it.",
+        "retention": "How long the store keeps finished logins, audit lines and the counts of what websites use.",
         "audit": "The record of changes. docs/operators/audit.md explains how it is protected.",
         "rolling": "Keys that the relays make and replace by themselves. docs/operators/keys.md explains them.",
         "log": "The log.",

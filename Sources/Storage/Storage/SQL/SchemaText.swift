@@ -373,12 +373,25 @@ enum SchemaText {
         CREATE INDEX IF NOT EXISTS notice_user ON notice (user_id, read_at);
         CREATE INDEX IF NOT EXISTS notice_age ON notice (created_at);
 
-        -- Text messages by day or hour (UTC) and by recipient, for limits and costs.
+        -- What each website uses: a row for each day (UTC) and each run of a relay, which alone writes it, and always as a whole.
+        -- Text messages are in sms_usage.
+        CREATE TABLE IF NOT EXISTS website_usage (
+            day varchar(10) NOT NULL,               -- 2026-11-22
+            website_id binary(16) NOT NULL,
+            relay_id binary(16) NOT NULL,
+            logins bigint NOT NULL,                 -- challenges that were opened
+            pushes bigint NOT NULL,                 -- pushes that were begun, one for each phone
+            mails bigint NOT NULL,                  -- mails that a server took
+            users bigint,                           -- the users at the first use of that day; null: the relay did not count them
+            PRIMARY KEY (day, website_id, relay_id)
+        ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+        -- Text messages by day, hour or month (UTC) and by recipient or website, for limits and costs.
         CREATE TABLE IF NOT EXISTS sms_usage (
-            period varchar(13) NOT NULL,            -- 2026-11-22, or 2026-11-22 09
-            scope varchar(32) NOT NULL,             -- '' (all), a number prefix (+49), or the id of a user
-            messages int NOT NULL,                  -- begun; the limits count these
-            sent int NOT NULL,                      -- accepted by gateways; sent, segments and cost only for days and prefixes
+            period varchar(13) NOT NULL,            -- 2026-11-22, 2026-11-22 09, or 2026-11 (only of websites)
+            scope varchar(40) NOT NULL,             -- '' (all), a number prefix (+49), the id of a user, or w and the id of a website
+            messages int NOT NULL,                  -- begun; the limits count these, those of websites segments
+            sent int NOT NULL,                      -- accepted by gateways; sent, segments and cost not for hours and users
             segments int NOT NULL,
             cost bigint NOT NULL,                   -- in millionths of the currency
             PRIMARY KEY (period, scope)
@@ -732,6 +745,17 @@ enum SchemaText {
         FROM challenge c JOIN step s ON s.challenge_id = c.id JOIN website w ON w.id = c.website_id
         JOIN user u ON u.id = c.user_id
         WHERE s.state IN ('refused', 'undeliverable');
+
+        -- For people: what each website used in each month. The most users of a day count. The cost of text messages is in
+        -- millionths of the currency of the settings.
+        CREATE VIEW IF NOT EXISTS WebsiteUsage AS
+        SELECT w.name AS website, h.month, h.logins, h.pushes, h.mails, coalesce(t.messages, 0) AS texts,
+            coalesce(t.segments, 0) AS segments, coalesce(t.cost, 0) AS text_cost, h.users
+        FROM (SELECT u.website_id, substr(u.day, 1, 7) AS month, sum(u.logins) AS logins, sum(u.pushes) AS pushes,
+            sum(u.mails) AS mails, max(u.users) AS users FROM website_usage u GROUP BY u.website_id, substr(u.day, 1, 7)) h
+        JOIN website w ON w.id = h.website_id
+        LEFT JOIN sms_usage t ON t.period = h.month
+            AND t.scope = /*M! concat('w', lower(hex(h.website_id))) */ /*S! 'w' || lower(hex(h.website_id)) */;
 
         -- For people: what the relays still have to do, by kind, and what they gave up.
         CREATE VIEW IF NOT EXISTS Backlog AS

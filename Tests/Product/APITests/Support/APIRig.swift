@@ -50,6 +50,12 @@ final class APIRig: Sendable {
         return APIRig(relay, Self.api(over: try relay.relay(over: store), relay))
     }
 
+    /// Returns another relay over the same store, with another receiver of webhooks.
+    func beside(webhooks: any WebhookCourier) throws -> (rig: APIRig, relay: Relay) {
+        let other = try relay.relay(over: relay.store, webhooks: webhooks)
+        return (APIRig(relay, Self.api(over: other, relay)), other)
+    }
+
     private init(_ relay: RelayRig, _ api: API) {
         self.relay = relay
         self.api = api

@@ -478,7 +478,7 @@ enum Sample {
                 step.code = CodeToSend(
                     id: id(number + 7000), factor: id(number), counter: 0, challenge: id(number), language: nil,
                     at: now, expiresAt: later, holder: relay, leasedUntil: later)
-                step.charge = SMSLimits().charge(user: id(number), to: "+4366012345678", at: now)
+                step.charge = charge(id(number))
             }
             _ = try await store.begin(step, as: operation())
         }

@@ -11,7 +11,7 @@ extension Sample {
         let (id, other) = (SQLValue.id(Sample.id(77_000) as ChallengeID), SQLValue.id(Sample.id(77_001) as ChallengeID))
         let digest = SQLValue.blob([UInt8](repeating: 7, count: 32))
         return [
-            oldTally(scope: .text(String(repeating: "0", count: 32))),
+            oldTally(scope: .text(String(repeating: "0", count: 32))), oldUsage(website: id, relay: other),
             oldDead(entry: id, user: .id(Sample.id(5) as UserID), deadAt: old),
             oldEndpoint(entry: other, expiresAt: old), oldActivation(digest: digest, user: id, at: old, operation: id),
             oldCode(factor: id, at: old), oldTemporary(factor: id, at: old, digest: digest),
@@ -39,6 +39,7 @@ private let oldWriter = Statement("INSERT INTO audit_writer VALUES (:writer, 're
 private let oldLink = Statement(
     "INSERT INTO audit_link VALUES (:writer, 1, :at, :hash, :entries, :hash, :hash)")
 private let oldTally = Statement("INSERT INTO sms_usage VALUES ('2020-01-01', :scope, 1, 0, 0, 0)")
+private let oldUsage = Statement("INSERT INTO website_usage VALUES ('2020-01-01', :website, :relay, 1, 0, 0, NULL)")
 private let oldDead = Statement(
     """
     INSERT INTO outbox (id, kind, user_id, address, attempts, dead_at)

@@ -9,6 +9,7 @@ extension Sample {
 
     /// Renews and removes websites, as the operator's tool does.
     static func runWebsites(on store: Store, _ operation: () -> Domain.Operation) async throws {
+        try await runUsage(on: store)
         try await store.record(pinSequence: 1, of: id(15))
         _ = try await store.run(StatedPins.missing(1))
         let website: WebsiteID = id(7)

@@ -61,7 +61,7 @@ extension Store {
         writes.append(sending.audit(operation))
         writes += CodeEntries.insert(code, as: operation)
         if let charge = sending.charge { writes.append(SMSBudget.count(charge, message: code.id)) }
-        let room = sending.charge.map { hasRoom.bound([:], lists: SMSBudget.lists($0)) } ?? roomAlways()
+        let room = sending.charge.map { roomOfText.bound([:], lists: SMSBudget.lists($0)) } ?? roomAlways()
         let change = Change(
             "send", operation, rows: [.user(sending.user).signed] + CodeEntries.rows(code), writes,
             reads: [oldestSent(factor: .id(code.factor), since: .timestamp(sending.since)), room])
@@ -69,7 +69,8 @@ extension Store {
             Query(change: change) { rows throws(StoreFailure) in
                 if rows.happened { return .sent }
                 if let row = rows[1].first { return .limited(by: try row.timestamp("sent_at")) }
-                return rows[2].isEmpty ? .limited(by: nil) : .changed
+                if try rows[2].first?.bool("is_website_full") == true { return .websiteLimited }
+                return try rows[2].first?.bool("has_room") == true ? .changed : .limited(by: nil)
             })
     }
 }
@@ -85,8 +86,9 @@ private let oldestSent = Statement(
 /// that kind. The active factor counts, too, because such codes confirmed it.
 private let lately = "o.user_id = f.user_id AND o.kind = f.kind AND s.challenge_id IS NULL AND s.sent_at > :since"
 
-private let hasRoom = Statement("SELECT 1 /*M! FROM DUAL */ WHERE \(SMSBudget.hasRoom)")
-private let roomAlways = Statement("SELECT 1")
+private let roomOfText = Statement(
+    "SELECT \(SMSBudget.hasRoom) AS has_room, \(SMSBudget.isWebsiteFull) AS is_website_full")
+private let roomAlways = Statement("SELECT 1 AS has_room, 0 AS is_website_full")
 
 extension AddressCode {
     /// Writes the audit row, on which the other statements depend, within the limits.

@@ -120,7 +120,8 @@ extension BeginScript {
             writes.append(
                 refuseText.bound(
                     [
-                        "now": now, "reason": .text(NewStep.limited), "challenge": challenge, "ordinal": ordinal,
+                        "now": now, "reason": .text(NewStep.limited),
+                        "websiteReason": .text(NewStep.websiteLimited), "challenge": challenge, "ordinal": ordinal,
                         "operation": .id(operation),
                     ], lists: SMSBudget.lists(charge)))
         }
@@ -142,7 +143,8 @@ private let insertStepRow = Statement(
 
 private let refuseText = Statement(
     """
-    UPDATE step SET state = 'refused', at = :now, reason = :reason
+    UPDATE step SET state = 'refused', at = :now,
+    reason = CASE WHEN \(SMSBudget.isWebsiteFull) THEN :websiteReason ELSE :reason END
     WHERE challenge_id = :challenge AND ordinal = :ordinal AND \(Guards.audited) AND NOT (\(SMSBudget.hasRoom))
     """)
 

@@ -21,6 +21,9 @@ extension Store: CascadeStore {
                 for code in rows[3] { codes.append(try CodeFactors.read(code)) }
                 return CascadeRow(
                     challenge: challenge, user: try row.id("user_id"), website: try row.text("display_name"),
+                    account: CascadeAccount(
+                        id: try row.id("website_id"), name: try row.text("website_name"),
+                        policy: try row.text("website_policy")),
                     policy: try row.text("policy"), context: try row.context("context"),
                     askedAt: try row.timestamp("asked_at"), expiresAt: try row.timestamp("expires_at"),
                     language: try row.optionalText("language"), steps: steps,
@@ -33,7 +36,7 @@ extension Store: CascadeStore {
 
 private let openChallenge = Statement(
     """
-    SELECT c.user_id, w.display_name, c.policy, c.context, c.asked_at, c.expires_at, c.language,
+    SELECT c.user_id, w.display_name, w.id AS website_id, w.name AS website_name, w.policy AS website_policy, c.policy, c.context, c.asked_at, c.expires_at, c.language,
     u.codes_locked_at IS NOT NULL AS are_codes_locked, c.known,
     coalesce(u.expires_at <= :now, 0) AS has_user_expired
     FROM challenge c JOIN user u ON u.id = c.user_id JOIN website w ON w.id = c.website_id

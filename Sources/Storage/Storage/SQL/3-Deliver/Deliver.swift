@@ -48,14 +48,20 @@ extension Store {
         return Query(script: Script("leased", rows: [rows], reads: [read])) { rows in
             // This relay ignores a kind that only newer relays know, and leaves it to them.
             rows[0].compactMap { row in
-                try? LeasedEntry(id: row.id("id"), kind: row.word("kind"), challenge: row.optionalID("challenge_id"))
+                try? LeasedEntry(
+                    id: row.id("id"), kind: row.word("kind"), challenge: row.optionalID("challenge_id"),
+                    website: row.optionalID("website_id"))
             }
         }
     }
 }
 
 private let rowsOfLease = Statement(
-    "SELECT id, kind, challenge_id FROM outbox WHERE lease = :lease AND (:entry IS NULL OR id = :entry)")
+    """
+    SELECT o.id, o.kind, o.challenge_id, coalesce(c.website_id, u.website_id) AS website_id
+    FROM outbox o LEFT JOIN challenge c ON c.id = o.challenge_id LEFT JOIN user u ON u.id = o.user_id
+    WHERE o.lease = :lease AND (:entry IS NULL OR o.id = :entry)
+    """)
 
 extension Store {
     public func push(_ entry: OutboxEntryID) async throws(StoreFailure) -> PushRow? {

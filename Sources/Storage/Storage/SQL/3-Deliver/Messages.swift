@@ -61,7 +61,8 @@ extension Row {
         }
         return MessageRow(
             id: id, kind: try word("kind"), user: try self.id("user_id"), website: try self.id("website_id"),
-            challenge: try optionalID("challenge_id"), websiteName: try text("website_name"),
+            websiteKey: try text("website_key"), challenge: try optionalID("challenge_id"),
+            websiteName: try text("website_name"),
             userName: try optionalText("user_name"), language: try optionalText("language"),
             address: try optionalAddress("address"), content: content, createdAt: try timestamp("created_at"),
             expiresAt: try timestamp("expires_at"), attempts: Int(try integer("attempts")),

@@ -5,7 +5,12 @@ import World
 
 extension Store: SMSUsageStore {
     public func addUsage(_ sent: SMSUsage) async throws(StoreFailure) {
-        let day = SQLValue.text(SMSCharge.day(sent.at))
+        let (day, month) = (SMSCharge.day(sent.at), SMSCharge.month(sent.at))
+        var tallies = [(period: day, scope: ""), (day, sent.prefix.text)]
+        if let website = sent.website {
+            let scope = SMSCharge.scope(website)
+            tallies += [(day, scope), (month, scope)]
+        }
         // The operation is the message's own id. A message that is sent again counts again, with an
         // audit row that a retry finds.
         let script = Script(
@@ -14,9 +19,10 @@ extension Store: SMSUsageStore {
                 auditSent(
                     operation: .id(sent.message), now: .timestamp(sent.at), prefix: .text(sent.prefix.text))
             ]
-                + ["", sent.prefix.text].map { scope in
+                + tallies.map { period, scope in
                     addSent(
-                        day: day, scope: .text(scope), segments: .integer(Int64(sent.parts)), cost: .integer(sent.cost))
+                        period: .text(period), scope: .text(scope), segments: .integer(Int64(sent.parts)),
+                        cost: .integer(sent.cost))
                 })
         try await run(Query(script: script) { _ in () })
     }
@@ -30,7 +36,7 @@ private let auditSent = Statement.audit(
 
 private let addSent = Statement(
     """
-    INSERT INTO sms_usage (period, scope, messages, sent, segments, cost) VALUES (:day, :scope, 0, 1, :segments, :cost)
+    INSERT INTO sms_usage (period, scope, messages, sent, segments, cost) VALUES (:period, :scope, 0, 1, :segments, :cost)
     /*M! ON DUPLICATE KEY UPDATE sent = sms_usage.sent + 1, segments = sms_usage.segments + VALUES(segments),
     cost = sms_usage.cost + VALUES(cost) */
     /*S! ON CONFLICT DO UPDATE SET sent = sent + 1, segments = segments + excluded.segments, cost = cost + excluded.cost */

@@ -21,6 +21,7 @@ enum ExpiredRowDeletion {
         case .secrets: return [dropSecrets(before: before, relay: relay, limit: count)]
         case .smsUsage:
             return [dropTallies(day: .text(SMSCharge.day(expired.before)), relay: relay, limit: count)]
+        case .usage: return [dropUsage(day: .text(UsageDay(expired.before).text), relay: relay, limit: count)]
         case .activations: return [dropActivations(before: before, relay: relay, limit: count)]
         case .codes: return [dropCodes(before: before, relay: relay, limit: count)]
         case .certificates: return [dropCertificates(before: before, relay: relay, limit: count)]
@@ -46,6 +47,8 @@ enum ExpiredRowDeletion {
 
     private static let dropTallies = Statement(
         dropFirst("sms_usage", ExpiredRowSearch.oldTallies, by: "period, scope"))
+
+    private static let dropUsage = Statement(dropFirst("website_usage", "day < :day", by: "day"))
 
     private static let dropActivations = Statement(dropFirst("activation", "expires_at < :before", by: "expires_at"))
 

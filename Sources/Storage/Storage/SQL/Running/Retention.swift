@@ -53,7 +53,8 @@ enum ExpiredRowSearch {
             found.isLast = rows[0].count < expired.limit
             found.count = rows[0].count
             switch expired.kind {
-            case .answers, .secrets, .smsUsage, .codes, .activations, .notices, .certificates, .recoveries: break
+            case .answers, .secrets, .smsUsage, .codes, .activations, .notices, .certificates, .recoveries, .usage:
+                break
             case .dead, .webhooks, .temporary:
                 for row in rows[0] { found.ids.append(try row.value("id")) }
             case .challenges:
@@ -97,6 +98,7 @@ enum ExpiredRowSearch {
         case .challenges:
             findChallenges(
                 mark: .timestamp(Timestamp(milliseconds: expired.mark)), before: before, limit: limit)
+        case .usage: findUsage(day: .text(UsageDay(expired.before).text), limit: limit)
         case .audit: findAudit(before: before, mark: .integer(expired.mark), limit: limit)
         }
     }
@@ -110,6 +112,8 @@ enum ExpiredRowSearch {
     /// The tallies of hours and users before that day, which no limit uses any more. The tallies of
     /// days stay for the accounts.
     static let oldTallies = "period < :day AND (length(period) = 13 OR length(scope) = 32)"
+
+    private static let findUsage = Statement("SELECT 1 FROM website_usage WHERE day < :day LIMIT :limit")
 
     private static let findDead = Statement(
         "SELECT id FROM outbox WHERE due_at IS NULL AND dead_at < :before LIMIT :limit")

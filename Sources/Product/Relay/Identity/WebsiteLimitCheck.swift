@@ -1,0 +1,126 @@
+import Domain
+import Log
+import Synchronization
+import World
+
+/// A website with the limits that apply to it now.
+struct LimitedWebsite: Sendable {
+    let id: WebsiteID
+    let name: String
+    let limits: WebsiteLimits
+}
+
+extension Website {
+    var limited: LimitedWebsite { LimitedWebsite(id: id, name: name, limits: policy.limits) }
+}
+
+/// The checks of what a website may still use. `WebsiteUsage` says how exact they are.
+extension Relay {
+    /// Counts a request that opens a login, unless the website has reached a limit.
+    func takeLogin(of website: Website) throws(Refusal) {
+        let now = time.now()
+        let limits = website.policy.limits
+        let over: (limit: WebsiteLimit, pause: Duration)? = usage.update(website.id, website.name, at: now) { record in
+            record.limits = limits
+            if let most = limits[.loginsDay], record.own.logins + record.others.logins >= Int64(most) {
+                return (.loginsDay, record.day.end - now)
+            }
+            let pause = record.minute.take(limit: limits[.loginsMinute], others: record.others.logins, at: now)
+            return pause.map { (.loginsMinute, $0) }
+        }
+        guard let over else { return }
+        reached(over.limit, by: website.limited)
+        throw .websiteLimited(over.limit, retryAfter: over.pause)
+    }
+
+    /// Whether the website may begin so many more. If not, the limit is counted and logged.
+    ///
+    /// - Parameter limits: the limits of the kind.
+    func mayUse(_ limits: [WebsiteLimit], _ amount: Int = 1, by website: LimitedWebsite) -> Bool {
+        fullLimit(of: limits, amount, by: website) == nil
+    }
+
+    /// Returns the limit that so many more would exceed; nil if there is none.
+    private func fullLimit(of limits: [WebsiteLimit], _ amount: Int, by website: LimitedWebsite) -> WebsiteLimit? {
+        let now = time.now()
+        let full = usage.update(website.id, website.name, at: now) { record in
+            record.limits = website.limits
+            return limits.first { limit in
+                website.limits[limit].map { (record.used(limit) ?? 0) + Int64(amount) > Int64($0) } ?? false
+            }
+        }
+        if let full { reached(full, by: website) }
+        return full
+    }
+
+    /// Refuses a request that would send a mail, if the website has used up its mails.
+    func requireMails(of website: Website) throws(Refusal) {
+        guard let full = fullLimit(of: WebsiteLimit.mails, 1, by: website.limited) else { return }
+        let now = time.now()
+        let day = UsageDay(now)
+        throw .websiteLimited(full, retryAfter: (full == .mailsDay ? day.end : day.nextMonth) - now)
+    }
+
+    /// Returns which limit of text messages is used up, as far as this relay knows.
+    func textLimit(of website: LimitedWebsite) -> WebsiteLimit {
+        guard let most = website.limits[.textsMonth],
+            (usage.used(.textsMonth, by: website.id, at: time.now()) ?? 0) >= Int64(most)
+        else { return .textsDay }
+        return .textsMonth
+    }
+
+    /// Counts and logs that a website has reached a limit.
+    func reached(_ limit: WebsiteLimit, by website: LimitedWebsite) {
+        metrics.websites.reached(limit, by: website.name)
+        guard let count = limitNotices.log(limit, of: website.id, at: time.instant()) else { return }
+        log.warning("website.limited", [.website: website.name, .limit: limit.rawValue, .count: count])
+    }
+
+    /// The limits of a website whose row was read with something else. If its policies cannot be
+    /// read, those of the settings apply.
+    func limited(_ id: WebsiteID, _ name: String, policy: String) -> LimitedWebsite {
+        let defaults = defaultPolicy
+        let limits = (try? defaults.changed(by: policy))?.limits ?? defaults.limits
+        return LimitedWebsite(id: id, name: name, limits: limits)
+    }
+
+    /// The maximum number of held requests of a website and its phones. The row of a phone's
+    /// website has the policies as text, so the last reading is kept.
+    public func mostHeld(_ website: WebsiteID, _ name: String, policy: String) -> Int? {
+        heldLimits.most(of: website, policy: policy) { limited(website, name, policy: policy).limits[.held] }
+    }
+}
+
+extension WebsiteLimit {
+    static let mails: [WebsiteLimit] = [.mailsDay, .mailsMonth]
+}
+
+/// The log throttle for the limits of websites: one line in ten seconds for each limit of each
+/// website.
+final class WebsiteLimitLog: Sendable {
+    private struct Subject: Hashable {
+        let website: WebsiteID
+        let limit: WebsiteLimit
+    }
+
+    private let bursts = Mutex<[Subject: LogThrottle]>([:])
+
+    func log(_ limit: WebsiteLimit, of website: WebsiteID, at now: Instant) -> Int? {
+        bursts.withLock { $0[Subject(website: website, limit: limit), default: LogThrottle()].record(at: now) }
+    }
+}
+
+/// The limits of held requests as they were last read, for each website.
+final class HeldLimits: Sendable {
+    private let known = Mutex<[WebsiteID: (policy: String, most: Int?)]>([:])
+
+    func most(of website: WebsiteID, policy: String, _ read: () -> Int?) -> Int? {
+        if let found = known.withLock({ $0[website] }), found.policy == policy { return found.most }
+        let most = read()
+        known.withLock { $0[website] = (policy, most) }
+        return most
+    }
+
+    /// Forgets all, because the policies of the settings have changed.
+    func clear() { known.withLock { $0 = [:] } }
+}
