@@ -327,7 +327,7 @@ let programs = layer(
         [
             "APNs", "Attestation", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Directory", "Domain", "EventLoop",
             "GSM", "HTTP",
-            "Hardening", "Log", "Metrics", "QR", "Relay", "SMPP", "SMS", "Storage", "TestSupport", "World",
+            "Hardening", "Log", "Metrics", "QR", "Relay", "SMPP", "SMS", "Storage", "TestSupport", "World", "YAML",
         ]),
     tests(
         "Demo",

@@ -26,13 +26,11 @@ public final class AdmissionControl: Sendable {
     /// The kinds of open connections, for the metrics.
     public enum Kind: String, CaseIterable, Sendable { case unidentified, phone, website, introducing, closing }
 
-    public let limits: AdmissionLimits
     private let state: Mutex<State>
     private let time: any TimeSource
     private let log: Log
 
     public init(_ limits: AdmissionLimits, time: any TimeSource, log: Log) {
-        self.limits = limits
         self.time = time
         self.log = log
         state = Mutex(State(table: AdmissionTable(limits)))
@@ -57,6 +55,12 @@ public final class AdmissionControl: Sendable {
         case .introducing: counts.introducing
         case .closing: counts.closing
         }
+    }
+
+    /// Uses these limits from now on. Connections beyond a lower limit stay until they end, or make
+    /// room for new ones.
+    public func replace(_ limits: AdmissionLimits) {
+        change { state, now, _ in state.table.replace(limits, at: now) }
     }
 
     /// Admits an accepted connection, and ends others to make room for it.

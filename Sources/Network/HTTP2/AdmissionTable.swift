@@ -81,7 +81,7 @@ struct AdmissionTable {
         var total: Int { introducing + unidentified + phones + websites + closing }
     }
 
-    let limits: AdmissionLimits
+    private(set) var limits: AdmissionLimits
     private(set) var counts = Counts()
     private var slots: [Slot] = []
     private var free: [Int] = []
@@ -98,6 +98,19 @@ struct AdmissionTable {
     init(_ limits: AdmissionLimits) {
         self.limits = limits
         sources = SourceTable(limits)
+    }
+
+    /// Uses other limits from now on.
+    ///
+    /// A connection that is open gets a shorter time, but no longer one. So the lists of due
+    /// connections stay in order.
+    mutating func replace(_ limits: AdmissionLimits, at now: Instant) {
+        self.limits = limits
+        sources.replace(limits)
+        for slot in slots.indices {
+            guard let due = slots[slot].due else { continue }
+            slots[slot].due = min(due, now + (slots[slot].hasRequested ? limits.unidentifiedLife : limits.firstRequest))
+        }
     }
 
     // MARK: Admission

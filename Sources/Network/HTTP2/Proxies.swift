@@ -11,12 +11,17 @@ public final class Proxies: Sendable {
         var burst = LogThrottle()
     }
 
-    private let ranges: [AddressRange]
+    private let ranges: Mutex<[AddressRange]>
     private let refusals = Mutex(Refusals())
 
-    public init(_ ranges: [AddressRange] = []) { self.ranges = ranges }
+    public init(_ ranges: [AddressRange] = []) { self.ranges = Mutex(ranges) }
 
-    func contain(_ address: SocketAddress) -> Bool { ranges.contains { $0.contains(address) } }
+    func contain(_ address: SocketAddress) -> Bool {
+        ranges.withLock { $0 }.contains { $0.contains(address) }
+    }
+
+    /// Uses these ranges for connections that are accepted from now on.
+    public func replace(_ ranges: [AddressRange]) { self.ranges.withLock { $0 = ranges } }
 
     /// The number of their connections that sent no PROXY header, or an invalid one.
     public var refused: UInt64 { refusals.withLock { $0.count } }

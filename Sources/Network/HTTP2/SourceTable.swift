@@ -30,7 +30,7 @@ struct SourceTable {
     /// its handshake budget.
     private static let remembered = 65_536
 
-    private let limits: AdmissionLimits
+    private var limits: AdmissionLimits
     private var entries: [Entry] = []
     private var free: [Int] = []
     private var indices: [Source: Int] = [:]
@@ -44,6 +44,14 @@ struct SourceTable {
     init(_ limits: AdmissionLimits) {
         self.limits = limits
         levels = Array(repeating: IndexList(), count: limits.perSource + 1)
+    }
+
+    /// Uses other limits from now on. A source may have more connections than a lower limit allows,
+    /// so no level is removed.
+    mutating func replace(_ limits: AdmissionLimits) {
+        self.limits = limits
+        let missing = limits.perSource + 1 - levels.count
+        if missing > 0 { levels += Array(repeating: IndexList(), count: missing) }
     }
 
     func count(_ index: Int) -> Int { entries[index].count }

@@ -64,6 +64,7 @@ public final class Relay: Sendable {
     public let operations: Operations
     private let sealers: Mutex<Sealer>
     private let policies: Mutex<Policy>
+    let adjustables: Mutex<AdjustableSettings>
     let signers: Mutex<StatementSigner?>
     private let verifiers: Mutex<AttestationVerifier>
     /// The state of the task that signs rows again under the current key.
@@ -160,6 +161,7 @@ public final class Relay: Sendable {
         phoneIssuer = Mutex(phones)
         sealers = Mutex(sealer)
         policies = Mutex(settings.policy)
+        adjustables = Mutex(AdjustableSettings(settings))
         signers = Mutex(statements)
         verifiers = Mutex(attestations)
         self.time = time

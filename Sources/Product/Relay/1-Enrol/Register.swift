@@ -215,7 +215,7 @@ extension Relay {
     private func keepUserQuota(of website: Website) async throws(Refusal) {
         let limit = website.policy.limits[.users]
         var verdict = userQuota.take(website.id, upTo: limit, at: time.instant())
-        if case .count = verdict, let most = limit ?? settings.quotas.users {
+        if case .count = verdict, let most = limit ?? adjustable.quotas.users {
             let users = try await withStore("register") { () async throws(StoreFailure) in
                 try await store.countUsers(of: website.id, upTo: most)
             }

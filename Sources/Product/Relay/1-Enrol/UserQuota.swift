@@ -29,10 +29,14 @@ final class UserQuota: Sendable {
         var countedAt: Instant?
     }
 
-    private let quotas: Quotas
+    private let current: Mutex<Quotas>
+    private var quotas: Quotas { current.withLock { $0 } }
     private let records = Mutex<[WebsiteID: Record]>([:])
 
-    init(_ quotas: Quotas) { self.quotas = quotas }
+    init(_ quotas: Quotas) { current = Mutex(quotas) }
+
+    /// Replaces the limits for later uses. What callers hold already stays theirs.
+    func replace(_ quotas: Quotas) { current.withLock { $0 = quotas } }
 
     /// Whether the website may register one more user.
     ///

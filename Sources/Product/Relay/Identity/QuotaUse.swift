@@ -29,10 +29,14 @@ public final class QuotaUse: Sendable {
         var held: [WebsiteID: Int] = [:]
     }
 
-    private let quotas: Quotas
+    private let current: Mutex<Quotas>
+    private var quotas: Quotas { current.withLock { $0 } }
     private let counts = Mutex(Counts())
 
-    public init(_ quotas: Quotas) { self.quotas = quotas }
+    public init(_ quotas: Quotas) { current = Mutex(quotas) }
+
+    /// Replaces the limits for later uses. What callers hold already stays theirs.
+    func replace(_ quotas: Quotas) { current.withLock { $0 = quotas } }
 
     /// Counts a request in work. Returns false if the subject's quota is used up. Each successful
     /// call is followed by a call of `end`.

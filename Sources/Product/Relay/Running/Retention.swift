@@ -173,9 +173,9 @@ extension Relay {
         case .dead: now - Self.deadFor
         case .webhooks, .secrets, .certificates, .temporary: now
         case .activations: now - .seconds(86_400)
-        case .codes, .challenges, .notices, .recoveries: now - .seconds(86_400 * settings.retention.logins)
-        case .audit: now - .seconds(86_400 * settings.retention.audit)
-        case .usage: now - .seconds(86_400 * settings.retention.usage)
+        case .codes, .challenges, .notices, .recoveries: now - .seconds(86_400 * adjustable.retention.logins)
+        case .audit: now - .seconds(86_400 * adjustable.retention.audit)
+        case .usage: now - .seconds(86_400 * adjustable.retention.usage)
         }
     }
 }

@@ -167,7 +167,7 @@ extension Relay {
     /// Reads the rolling keys, and makes a new one if it is due. The daemon calls it before the
     /// first request and then every minute.
     public func rollKeys() async {
-        guard let schedule = settings.rolling.nonces else { return }
+        guard let schedule = adjustable.rolling.nonces else { return nonces.use([]) }
         let (now, sealer) = (time.now(), sealer)
         let rows = try? await withStore("rollingKeys") { () async throws(StoreFailure) in
             try await store.rollingKeys(.nonces)

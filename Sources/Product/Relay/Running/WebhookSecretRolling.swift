@@ -106,7 +106,7 @@ extension Relay {
             log.info("webhook.secret.fetched", [.website: row.name])
             return FetchedWebhookSecrets(
                 current: secrets.current.text, former: secrets.former.map { ($0.secret.text, $0.until) },
-                madeAt: row.madeAt, nextAt: settings.rolling.webhooks.map { row.madeAt + $0 })
+                madeAt: row.madeAt, nextAt: adjustable.rolling.webhooks.map { row.madeAt + $0 })
         }
         throw .unavailable
     }
@@ -114,7 +114,7 @@ extension Relay {
     /// Makes new webhook secrets for the websites whose secrets are old enough. The daemon calls it
     /// every minute.
     public func rollWebhookSecrets() async {
-        guard let period = settings.rolling.webhooks else { return }
+        guard let period = adjustable.rolling.webhooks else { return }
         let now = time.now()
         var (rolled, last) = (0, StoredWebhookSecrets?.none)
         while rolled < Self.mostRolls {

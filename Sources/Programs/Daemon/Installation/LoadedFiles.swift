@@ -100,11 +100,18 @@ public struct LoadedFiles: Sendable {
     public static func load(
         _ settings: Settings, at now: Timestamp, waiting start: Duration = .seconds(5)
     ) throws(Failure) -> LoadedFiles {
+        try load(settings, SettingsPositions(), at: now, waiting: start)
+    }
+
+    /// Reads all files, and names the positions in the settings in messages.
+    static func load(
+        _ settings: Settings, _ places: SettingsPositions, at now: Timestamp, waiting start: Duration = .seconds(5)
+    ) throws(Failure) -> LoadedFiles {
         var reading = LoadedFilesReader(settings: settings, now: now, start: start)
         let files = reading.all()
         guard let files, reading.problems.isEmpty else {
             throw Failure(
-                .failed, reading.problems.joined(separator: "\n"),
+                .failed, reading.problems.map { places.located($0, settings) }.joined(separator: "\n"),
                 next:
                     "The settings name these files; docs/operators/files.md explains each of them, and how "
                     + "to renew it."

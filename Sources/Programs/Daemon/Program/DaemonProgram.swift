@@ -40,7 +40,7 @@ public enum DaemonProgram {
             if let exposed { log.warning("settings.exposed", [.reason: exposed]) }
             let hardening = try settings.restrictProcess(log: log)
             try Daemon.run(settings, files, inherited, supervisor, hardening: hardening) { () throws(Failure) in
-                try Settings.load(invocation)
+                try Settings.loadWithPlaces(invocation)
             }
             return Report("", json: .object([:]))
         }

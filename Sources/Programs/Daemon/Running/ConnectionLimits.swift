@@ -14,14 +14,7 @@ enum ConnectionLimits {
     static func admission(
         _ settings: Settings.ConnectionSettings, time: any TimeSource, log: Log, _ registry: Registry
     ) -> AdmissionControl {
-        let descriptors = raiseDescriptorLimit()
-        let total = total(settings.limit, descriptors: descriptors)
-        if settings.limit > total {
-            log.warning(
-                "connection.limit", [.setting: "connections.limit", .limit: total, .reason: "the limit of open files"])
-        }
-        log.notice("connection.capacity", [.limit: total, .count: descriptors])
-        let admission = AdmissionControl(limits(settings, total: total), time: time, log: log)
+        let admission = AdmissionControl(limits(settings, log: log), time: time, log: log)
         registry.counters(
             "twoefay_connections_limited_total",
             "Connections refused, delayed, ended or kept unidentified because of a limit, by reason.", by: "reason",
@@ -43,6 +36,18 @@ enum ConnectionLimits {
             HandshakeRefusals.reasons
         ) { refusals.count(reason: $0) }
         return refusals
+    }
+
+    /// Returns the limits for this process, and logs how many connections they allow.
+    static func limits(_ settings: Settings.ConnectionSettings, log: Log) -> AdmissionLimits {
+        let descriptors = raiseDescriptorLimit()
+        let total = total(settings.limit, descriptors: descriptors)
+        if settings.limit > total {
+            log.warning(
+                "connection.limit", [.setting: "connections.limit", .limit: total, .reason: "the limit of open files"])
+        }
+        log.notice("connection.capacity", [.limit: total, .count: descriptors])
+        return limits(settings, total: total)
     }
 
     static func limits(_ settings: Settings.ConnectionSettings, total: Int) -> AdmissionLimits {

@@ -34,6 +34,9 @@ public final class Daemon: Sendable {
     let store: Store
     let push: APNsSender?
     private let webPush: WebPushSender?
+    /// The balancers, and the limits for the connections of callers.
+    let proxies: Proxies
+    let admission: AdmissionControl
     let couriers: ActiveCouriers
     let webhookCourier: ActiveWebhookCourier
     let catalog: CurrentCatalog
@@ -55,7 +58,7 @@ public final class Daemon: Sendable {
     /// runs; a reload only compares with it.
     let operationsKey: Secret
     /// Reads the settings file again for a reload.
-    let reread: @Sendable () throws(Failure) -> Settings
+    let reread: @Sendable () throws(Failure) -> SettingsOfFile
     let log: Log
     private let api: API
 
@@ -67,7 +70,7 @@ public final class Daemon: Sendable {
     ///   - reread: reads the settings again for a reload; nil keeps the settings of the start.
     public static func start(
         _ settings: Settings, _ files: LoadedFiles? = nil, _ inherited: InheritedSockets = .none,
-        hardening: Hardening? = nil, log: Log, reread: (@Sendable () throws(Failure) -> Settings)? = nil
+        hardening: Hardening? = nil, log: Log, reread: (@Sendable () throws(Failure) -> SettingsOfFile)? = nil
     ) async throws(Failure) -> Daemon {
         let files = if let files { files } else { try LoadedFiles.load(settings, at: SystemTime().now()) }
         // The address comes first: a relay that cannot listen must not touch the store.
@@ -82,7 +85,7 @@ public final class Daemon: Sendable {
         do {
             return try await Daemon(
                 settings, files.tls, sockets, inherited, parts, log: log,
-                reread: reread ?? { () throws(Failure) in settings })
+                reread: reread ?? { () throws(Failure) in SettingsOfFile(settings) })
         } catch {
             parts.close()
             throw error
@@ -92,7 +95,7 @@ public final class Daemon: Sendable {
     private init(
         _ settings: Settings, _ tls: TLSServerContext, _ sockets: [ListeningSocket],
         _ inherited: InheritedSockets, _ components: Components, log: Log,
-        reread: @escaping @Sendable () throws(Failure) -> Settings
+        reread: @escaping @Sendable () throws(Failure) -> SettingsOfFile
     ) async throws(Failure) {
         self.settings = settings
         self.log = log
@@ -101,6 +104,8 @@ public final class Daemon: Sendable {
         store = components.store
         push = components.push
         webPush = components.webPush
+        proxies = components.proxies
+        admission = components.admission
         couriers = components.couriers
         webhookCourier = components.webhookCourier
         catalog = components.catalog
@@ -272,7 +277,7 @@ public final class Daemon: Sendable {
     /// Runs the whole life of the process on the calling thread.
     public static func run(
         _ settings: Settings, _ files: LoadedFiles, _ inherited: InheritedSockets, _ supervisor: Supervisor,
-        hardening: Hardening?, reread: @escaping @Sendable () throws(Failure) -> Settings
+        hardening: Hardening?, reread: @escaping @Sendable () throws(Failure) -> SettingsOfFile
     ) throws(Failure) {
         try MainThread.run(settings.log) { main, signals, written async throws(Failure) in
             let daemon = try await Daemon.start(

@@ -89,14 +89,16 @@ extension Hardening {
     }
 
     /// Refuses settings that name a file outside the directories that this process may open.
-    func requireReach(of settings: Settings) throws(Failure) {
+    ///
+    /// - Parameter places: the positions of the settings in their file, to name the one at fault.
+    func requireReach(of settings: Settings, named places: SettingsPositions = SettingsPositions()) throws(Failure) {
         guard let rules else { return }
         for opened in settings.openedPaths where !rules.allows(opened.path, opened.access) {
             // A path that does not exist is reported when it is read.
             guard Files.exists(opened.path) else { continue }
             throw Failure(
                 .failed,
-                "\(opened.path) needs a restart: hardening allows only the directories that were named at the start",
+                "\(places.prefix(opened.path, settings))\(opened.path) needs a restart: hardening allows only the directories that were named at the start",
                 next: "Restart the relay.")
         }
     }

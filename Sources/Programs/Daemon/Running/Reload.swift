@@ -13,7 +13,7 @@ import World
 extension Daemon {
     /// Reads certificates, keys, the master key, revocation lists, the roots of attestations,
     /// templates and the geolocation database again, for later connections, messages and logins. Of
-    /// the settings it takes only those that `settingsNow` returns.
+    /// the settings it takes only those that `Settings.taking` returns.
     ///
     /// Purpose: SIGHUP renews certificates and rotates keys without a restart; open connections
     /// stay.
@@ -34,11 +34,12 @@ extension Daemon {
     /// - Returns: the reason if nothing was changed; nil after a reload.
     @discardableResult public func reload() async -> Failure? {
         do throws(Failure) {
-            let (now, new) = try settingsNow()
-            try hardening?.requireReach(of: now)
-            let materials = try LoadedFiles.load(now, at: SystemTime().now(), waiting: .zero)
+            let new = try reread()
+            let now = settings.taking(new.settings)
+            try hardening?.requireReach(of: now, named: new.places)
+            let materials = try LoadedFiles.load(now, new.places, at: SystemTime().now(), waiting: .zero)
             try checkNextStart(new, besides: now)
-            try checkPins(of: materials)
+            try checkPins(of: materials, under: now)
             let sealer = try materials.keys.usableSealer()
             let rows = try materials.keys.usableRowAuthenticator()
             let next = try couriers.successors(materials)
@@ -67,6 +68,7 @@ extension Daemon {
                 pin: materials.authority.spkiThumbprint, statement: materials.pins, formerPin: materials.formerPin)
             for server in servers { await server.loop.perform { server.value.replace(tls: materials.tls) } }
             relay.replace(now.policy)
+            replaceLimits(now)
             log.use(minimum: now.log.level)
             reportLeft(new, besides: now)
             await record("daemon.reloaded", note: "sealing key \(sealer.currentID)")
@@ -84,71 +86,32 @@ extension Daemon {
 
     /// Refuses another authority of the server, unless phones know it by a statement of the former
     /// one. Phones that have missed the statement must be bound again.
-    private func checkPins(of files: LoadedFiles) throws(Failure) {
+    private func checkPins(of files: LoadedFiles, under now: Settings) throws(Failure) {
         let (new, present) = (files.authority.spkiThumbprint, relay.authorityPin)
         if new == present { return }
         if let pins = files.pins?.pins, pins.contains(new), pins.contains(present) { return }
         throw Failure(
             .failed,
-            "\(settings.path(of: settings.tls.authority)): has a new key, but phones pin the old one",
+            "\(now.path(of: now.tls.authority)): has a new key, but phones pin the old one",
             next: "docs/operators/replacing-authorities.md says how phones learn the new one. A restart uses the new "
                 + "key, and then every phone must be bound again.")
-    }
-
-    /// Returns the settings for a reload, and those of the file.
-    ///
-    /// The first are the settings of the start, with the new policies, log level, seal, pins, webhooks,
-    /// mail, templates, text messages, directories and attestations. The push credential is taken as a
-    /// whole, because a new key has a new key id, which is a setting.
-    private func settingsNow() throws(Failure) -> (now: Settings, new: Settings) {
-        var now = settings
-        let new = try reread()
-        now.policy = new.policy
-        now.log.level = new.log.level
-        now.seal = new.seal
-        now.tls.pins = new.tls.pins
-        now.webhooks = new.webhooks
-        now.mail = new.mail
-        now.templates = new.templates
-        now.texts = new.texts
-        now.directories = new.directories
-        now.attestations = new.attestations
-        if now.push.credential != nil, new.push.credential != nil {
-            now.push.key = new.push.key
-            now.push.keyID = new.push.keyID
-            now.push.teamID = new.push.teamID
-            now.push.certificate = new.push.certificate
-            now.push.certificateKey = new.push.certificateKey
-        }
-        return (now, new)
     }
 
     /// Refuses settings with which the next start would fail, although this reload does not use
     /// them. Otherwise the fault would be noticed only then, perhaps at night. Files that this
     /// process may not open cannot be checked.
-    private func checkNextStart(_ new: Settings, besides now: Settings) throws(Failure) {
+    private func checkNextStart(_ file: SettingsOfFile, besides now: Settings) throws(Failure) {
+        let new = file.settings
         guard new != now else { return }
         do throws(Failure) {
-            try hardening?.requireReach(of: new)
+            try hardening?.requireReach(of: new, named: file.places)
         } catch {
             log.warning("daemon.restart", [.reason: error.message])
             return
         }
-        _ = try LoadedFiles.load(new, at: SystemTime().now(), waiting: .zero)
+        _ = try LoadedFiles.load(new, file.places, at: SystemTime().now(), waiting: .zero)
         // This process may not ask the kernel any more if it is restricted, but knows the answer.
         if let hardening { try new.requireHardening(hardening) } else { try new.requireHardening() }
-    }
-
-    /// Names the settings that have changed, and take effect only at the next start.
-    private func reportLeft(_ new: Settings, besides now: Settings) {
-        let left = SettingsKeys.all.filter { $0.text(new) != $0.text(now) }
-        guard !left.isEmpty else { return }
-        log.warning(
-            "daemon.restart",
-            [
-                .setting: left.map(\.name).joined(separator: ","),
-                .reason: "these settings have changed, and need a restart",
-            ])
     }
 
     /// Uses the new credential for later pushes. Pushes in flight end under the old one.

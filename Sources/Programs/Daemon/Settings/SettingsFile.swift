@@ -23,9 +23,7 @@ extension Settings {
 
     /// Reads the file that `--config` names, or the environment.
     public static func load(_ invocation: Invocation) throws(Failure) -> Settings {
-        let (path, read, problems) = try examine(invocation)
-        guard problems.isEmpty else { throw invalid(path, problems.map(\.description)) }
-        var settings = read
+        var settings = try loadWithPlaces(invocation).settings
         settings.reason = try reason(invocation)
         return settings
     }
@@ -45,37 +43,49 @@ extension Settings {
     static func loadWithFiles(
         _ invocation: Invocation, at now: Timestamp
     ) throws(Failure) -> (Settings, LoadedFiles) {
-        let (path, settings, problems) = try examine(invocation)
-        guard !problems.isEmpty else { return (settings, try LoadedFiles.load(settings, at: now)) }
+        let (path, read, problems) = try examine(invocation)
+        let settings = read.settings
+        guard !problems.isEmpty else { return (settings, try LoadedFiles.load(settings, read.places, at: now)) }
         var reading = LoadedFilesReader(settings: settings, now: now)
         reading.knowsOrigin = !problems.contains { $0.message.hasPrefix("origin ") }
         _ = reading.all()
         guard !reading.problems.isEmpty else { throw invalid(path, problems.map(\.description)) }
         let beside = "With the settings that could be read, and the defaults for the others, these files are faulty:"
-        throw invalid(path, problems.map(\.description) + [beside] + reading.problems)
+        let files = reading.problems.map { read.places.located($0, settings) }
+        throw invalid(path, problems.map(\.description) + [beside] + files)
+    }
+
+    /// Reads the file that `--config` names, or the environment, with the positions in it.
+    static func loadWithPlaces(_ invocation: Invocation) throws(Failure) -> SettingsOfFile {
+        let (path, read, problems) = try examine(invocation)
+        guard problems.isEmpty else { throw invalid(path, problems.map(\.description)) }
+        return read
     }
 
     private static func examine(
         _ invocation: Invocation
-    ) throws(Failure) -> (path: String, Settings, [SettingsReader.Problem]) {
+    ) throws(Failure) -> (path: String, SettingsOfFile, [SettingsReader.Problem]) {
+        let (path, bytes) = try bytes(invocation)
+        do throws(SettingsReader.Problems) {
+            let (read, problems) = try SettingsReader.examine(bytes, file: path)
+            return (path, read, problems)
+        } catch {
+            throw invalid(path, error.all.map(\.description))
+        }
+    }
+
+    private static func bytes(_ invocation: Invocation) throws(Failure) -> (path: String, [UInt8]) {
         guard let path = file(invocation) else {
             throw Failure(
                 .usage, "there are no settings: --config FILE is missing, and \(standardPath) does not exist",
                 next: "Make a new installation with 'twoefay init DIR', then give --config DIR/twoefay.yaml.")
         }
-        let bytes: [UInt8]
         do {
-            bytes = try Files.read(path)
+            return (path, try Files.read(path))
         } catch {
             throw Failure(
                 Files.exists(path) ? .failed : .notFound, "the settings cannot be read: \(error.text)",
                 next: "Check the path, or make a new installation with 'twoefay init DIR'.")
-        }
-        do throws(SettingsReader.Problems) {
-            let (settings, problems) = try SettingsReader.examine(bytes, file: path)
-            return (path, settings, problems)
-        } catch {
-            throw invalid(path, error.all.map(\.description))
         }
     }
 

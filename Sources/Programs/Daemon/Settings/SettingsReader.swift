@@ -23,8 +23,10 @@ public struct SettingsReader {
 
     private(set) var problems: [Problem] = []
     private(set) var settings: Settings
+    /// The positions of keys and values in the file.
+    private(set) var places = SettingsPositions()
     /// The keys that the file sets.
-    private(set) var seen: Set<String> = []
+    var seen: Dictionary<String, YAMLPosition>.Keys { places.keys.keys }
 
     private init(file: String) {
         settings = SettingsKeys.defaults
@@ -36,14 +38,14 @@ public struct SettingsReader {
     /// - Parameter file: the path of the settings, for messages; relative paths start in its
     ///   directory.
     public static func read(_ bytes: [UInt8], file: String) throws(Problems) -> Settings {
-        let (settings, problems) = try examine(bytes, file: file)
+        let (read, problems) = try examine(bytes, file: file)
         guard problems.isEmpty else { throw Problems(all: problems) }
-        return settings
+        return read.settings
     }
 
     /// Reads settings that may have problems: what could be read, with the defaults for the rest,
     /// and the problems. Throws if the file is no YAML, because nothing can be read then.
-    static func examine(_ bytes: [UInt8], file: String) throws(Problems) -> (Settings, [Problem]) {
+    static func examine(_ bytes: [UInt8], file: String) throws(Problems) -> (SettingsOfFile, [Problem]) {
         var reader = SettingsReader(file: file)
         let root: YAMLNode
         do {
@@ -53,7 +55,8 @@ public struct SettingsReader {
         }
         reader.read(root, at: [])
         reader.checkWhole(root)
-        return (reader.settings, reader.problems)
+        reader.places.note(root)
+        return (SettingsOfFile(reader.settings, places: reader.places), reader.problems)
     }
 
     private mutating func read(_ node: YAMLNode, at path: [String]) {
@@ -68,14 +71,14 @@ public struct SettingsReader {
         let here = path + [member.name]
         if let key = SettingsKeys.all.first(where: { $0.path == here }) {
             if let readTree = key.readTree {
-                seen.insert(key.name)
+                places.keys[key.name] = member.place
                 for (place, message) in readTree(&settings, member.value) { problem(place, message) }
                 return
             }
             guard let text = member.value.isNull ? "" : member.value.string else {
                 return problem(member.value.place, "\(key.name) must be a single value")
             }
-            seen.insert(key.name)
+            places.keys[key.name] = member.place
             do throws(SettingsFault) {
                 try key.read(&settings, text)
             } catch {
