@@ -241,8 +241,8 @@ private func everything() throws -> Settings {
                 "t.yaml:6:3: push.apns needs either key, key_id and team_id, or certificate and certificate_key",
                 "t.yaml:7:9: push.web.contact has no effect without push.web.key",
                 "t.yaml:8:1: mail.from is missing, as in mail.from: login@example.com",
-                "t.yaml:8:1: mail.username and mail.password_file must be set together",
-                "t.yaml:11:1: webhooks.certificate and webhooks.key must be set together",
+                "t.yaml:10:3: mail.username and mail.password_file must be set together",
+                "t.yaml:12:3: webhooks.certificate and webhooks.key must be set together",
                 "t.yaml:14:3: pkcs11.module has no effect without key_service: only twoefay-keys uses a token",
             ])
     }

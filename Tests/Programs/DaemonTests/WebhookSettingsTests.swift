@@ -12,7 +12,7 @@ import Testing
 
     @Test func incompleteWebhookSettingsAreRefused() {
         #expect(said(against: "  allow: 10.0.0.0/8\n  ca: ca.pem\n  certificate: c.pem\n  key: c.key\n") == [])
-        let together = "t.yaml:4:1: webhooks.certificate and webhooks.key must be set together"
+        let together = "t.yaml:5:3: webhooks.certificate and webhooks.key must be set together"
         #expect(said(against: "  certificate: c.pem\n") == [together])
         #expect(said(against: "  key: c.key\n") == [together])
     }

@@ -14,7 +14,9 @@ extension SettingsReader {
         checkPush(root)
         checkMail(root)
         if (settings.webhooks.certificate == nil) != (settings.webhooks.key == nil) {
-            problem(root.place(of: "webhooks"), "webhooks.certificate and webhooks.key must be set together")
+            problem(
+                place(namedIn: "webhooks.certificate webhooks.key", root, or: "webhooks"),
+                "webhooks.certificate and webhooks.key must be set together")
         }
         checkToken(root)
         if settings.est.url == nil {
@@ -22,14 +24,14 @@ extension SettingsReader {
                 ["documents", "ca", "username", "password_file", "certificate", "key"].map { "est.\($0)" },
                 without: "est.url", root)
         } else if let fault = checkEST() {
-            problem(root.place(of: "est"), fault)
+            problem(place(namedIn: fault, root, or: "est"), fault)
         }
         if settings.command.words.isEmpty {
             if !seen.contains("phone_ca.command") {
                 reportIdle(["phone_ca.timeout", "phone_ca.documents"], without: "phone_ca.command", root)
             }
         } else if let fault = checkCommand() {
-            problem(root.place(of: "phone_ca"), fault)
+            problem(place(namedIn: fault, root, or: "phone_ca"), fault)
         }
         checkTexts(root)
         checkAttestations(root)
@@ -59,7 +61,9 @@ extension SettingsReader {
         do throws(SettingsFault) {
             try settings.requireAttestable(settings.policy)
         } catch {
-            problem(root.place(of: "policies"), error.message)
+            // The message begins with the policy that the file has to change.
+            let key = error.message.prefix { $0 != " " && $0 != ":" }
+            problem(root.place(of: "policies.\(SettingsKeys.underscored(String(key)))"), error.message)
         }
     }
 
@@ -104,11 +108,13 @@ extension SettingsReader {
             return reportIdle(
                 ["from", "username", "password_file", "ca"].map { "mail.\($0)" }, without: "mail.url", root)
         }
-        if mail.from == nil {
+        if mail.from == nil, !isFaulty("mail.from") {
             problem(root.place(of: "mail"), "mail.from is missing, as in mail.from: login@example.com")
         }
         if (mail.username == nil) != (mail.passwordFile == nil) {
-            problem(root.place(of: "mail"), "mail.username and mail.password_file must be set together")
+            problem(
+                place(namedIn: "mail.username mail.password_file", root, or: "mail"),
+                "mail.username and mail.password_file must be set together")
         }
     }
 
@@ -162,11 +168,21 @@ extension SettingsReader {
         }
     }
 
+    /// Returns the position of the first set key that a message names, or of a group.
+    private func place(namedIn message: String, _ root: YAMLNode, or group: String) -> YAMLPosition {
+        let words = message.split { " ,:".contains($0) }.map(String.init)
+        return root.place(of: words.first(where: seen.contains) ?? group)
+    }
+
+    /// Whether a problem of this key was found already.
+    private func isFaulty(_ name: String) -> Bool { problems.contains { $0.message.hasPrefix(name + " ") } }
+
     /// Reports keys that are set, and have no effect without another one. One line is enough,
     /// because one change corrects all of them.
     private mutating func reportIdle(_ names: [String], without missing: String, _ root: YAMLNode) {
         let idle = names.filter(seen.contains)
-        guard let first = idle.first else { return }
+        // If the other one is there and wrong, that problem is enough.
+        guard let first = idle.first, !isFaulty(missing) else { return }
         let others = idle.dropFirst().map { $0.split(separator: ".").last.map(String.init) ?? $0 }
         let all = ([first] + others).joined(separator: ", ")
         problem(

@@ -111,7 +111,9 @@ public struct StorageText: SettingsValue {
         do {
             _ = try StorageURL(text)
         } catch {
-            throw SettingsFault(error.description)
+            // The name of the key comes before the message, and some begin with it.
+            let message = error.description
+            throw SettingsFault(message.hasPrefix("storage ") ? String(message.dropFirst(8)) : message)
         }
         written = text
     }
