@@ -19,6 +19,7 @@ extension Tool {
             "/var/backups/twoefay-2026-11-27.db --yes --json",
         ],
         "rekey": ["--status"],
+        "doctor": ["", "--offline --json"],
         "status": ["", "--json"],
     ].merging(websites) { $1 }.merging(users) { $1 }.merging(devices) { $1 }.merging(phones) { $1 }
         .merging(operations) { $1 }

@@ -25,7 +25,7 @@ enum Tool {
         showTemplates, listOutbox, replayOutbox, dropOutbox, migrate, backup, restore,
         rekey, listKeys, rollKey, verifyRows, adoptRow, verifyAudit,
         tailAudit, searchAudit, exportAudit,
-        status, printCompletion, printManPage,
+        doctor, status, printCompletion, printManPage,
     ]
 
     static let reader = CommandLineReader(

@@ -18,6 +18,14 @@ public struct Probe: Sendable {
         case silent(String)
     }
 
+    /// An answer, with the time that the relay told with it.
+    struct Visit: Sendable {
+        let answer: Answer
+        let date: Timestamp?
+
+        static func silent(_ reason: String) -> Visit { Visit(answer: .silent(reason), date: nil) }
+    }
+
     /// The longest wait for an answer. A relay waits less than this for its store before it reports
     /// it as down.
     static let timeout: Duration = .seconds(10)
@@ -25,6 +33,10 @@ public struct Probe: Sendable {
     /// Requests `/ready` at the origin. Its certificate must come from the installation's authority
     /// or from one of the system's.
     public static func ready(_ settings: Settings, authority: [UInt8]) throws(Failure) -> Answer {
+        try visit(settings, authority: authority).answer
+    }
+
+    static func visit(_ settings: Settings, authority: [UInt8]) throws(Failure) -> Visit {
         do {
             let context = try TLSClientContext(roots: .systemAnd(authority))
             let origin = settings.origin
@@ -36,7 +48,7 @@ public struct Probe: Sendable {
         }
     }
 
-    private static func send(_ origin: WebAddress, _ context: TLSClientContext, on loop: EventLoop) async -> Answer {
+    private static func send(_ origin: WebAddress, _ context: TLSClientContext, on loop: EventLoop) async -> Visit {
         var options = ClientOptions()
         options.connectTimeout = .seconds(5)
         let client = HTTP2Client(
@@ -53,14 +65,15 @@ public struct Probe: Sendable {
         switch await client.send(request, deadline: timeout) {
         case .failure(.notSent(let reason)), .failure(.ambiguous(let reason)): return .silent(reason)
         case .success(let response):
+            let date = response.fields["date"].flatMap { ClockDifference.time(httpDate: $0) }
             let body = (try? JSONReader.read(response.body))?.object
             var dependencies: [String: String] = [:]
             for member in body?["dependencies"]?.object?.members ?? [] {
                 dependencies[member.name] = member.value.string
             }
             switch response.status {
-            case 200: return .ready(dependencies)
-            case 503: return .notReady(dependencies)
+            case 200: return Visit(answer: .ready(dependencies), date: date)
+            case 503: return Visit(answer: .notReady(dependencies), date: date)
             default: return .silent("it answered \(response.status)")
             }
         }

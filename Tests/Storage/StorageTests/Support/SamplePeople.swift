@@ -24,5 +24,14 @@ extension Sample {
         _ = try await store.run(AuditTrail.page(AuditTrail.Filter(), from: 1, to: 100))
         _ = try await store.run(AuditTrail.page(of: id(60), AuditTrail.Filter(), after: nil))
         _ = try await store.run(AuditHead.page(after: nil))
+        try await runExamination(on: store)
+    }
+
+    /// Runs the statements of `twoefay doctor`.
+    private static func runExamination(on store: Store) async throws {
+        _ = try await store.run(StoreExamination.relays)
+        _ = try await store.run(StoreExamination.starts(at: now))
+        _ = try await store.run(StoreExamination.clock)
+        _ = try await store.run(StoreExamination.commit)
     }
 }

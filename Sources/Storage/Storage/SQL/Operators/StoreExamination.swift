@@ -1,0 +1,61 @@
+import Domain
+import Relay
+import World
+
+/// The questions of `twoefay doctor` to the store. None of them changes a value.
+public enum StoreExamination {
+    /// A relay in the store.
+    public struct ListedRelay: Sendable, Equatable {
+        public let id: RelayID
+        public let beat: Int64
+        public let startedAt: Timestamp
+    }
+
+    /// Reads the relays and their heartbeats. A relay whose heartbeat moves between two reads is
+    /// alive.
+    public static let relays = Query(script: Script("doctor", reads: [allRelays()])) {
+        rows throws(StoreFailure) in
+        var relays: [ListedRelay] = []
+        for row in rows[0] {
+            relays.append(
+                ListedRelay(
+                    id: try row.id("id"), beat: try row.integer("beat"), startedAt: try row.timestamp("started_at")))
+        }
+        return relays
+    }
+
+    private static let allRelays = Statement("SELECT id, beat, started_at FROM relay ORDER BY started_at, id")
+
+    /// Returns the notes of the starts of relays at that time, which name relay and version.
+    public static func starts(at time: Timestamp) -> Query<[String]> {
+        let read = notes(since: .timestamp(time - .seconds(2)), until: .timestamp(time + .seconds(20)))
+        return Query(script: Script("doctor", reads: [read])) { rows throws(StoreFailure) in
+            var notes: [String] = []
+            for row in rows[0] { notes.append(try row.text("note")) }
+            return notes
+        }
+    }
+
+    private static let notes = Statement(
+        """
+        SELECT d.note FROM audit a JOIN audit_detail d ON d.operation = a.operation
+        WHERE a.at >= :since AND a.at < :until AND a.event = 'daemon.started' AND d.note IS NOT NULL LIMIT 100
+        """)
+
+    /// Commits a change that leaves every value as it is, to measure a commit.
+    public static let commit = Query(script: Script("doctor", writes: [sameHolder()])) { _ in () }
+
+    private static let sameHolder = Statement("UPDATE task_lease SET holder = holder WHERE name = 'retention'")
+
+    /// Returns the clock of the store's server; nil if the store has that of this machine.
+    public static let clock = Query(script: Script("doctor", reads: [serverClock()])) {
+        rows throws(StoreFailure) -> Timestamp? in
+        guard let row = rows[0].first, let milliseconds = try row.optionalInteger("milliseconds") else { return nil }
+        return Timestamp(milliseconds: milliseconds)
+    }
+
+    /// This one statement asks for the time: it is compared with that of this machine, and decides
+    /// nothing.
+    private static let serverClock = Statement(
+        "SELECT /*M! CAST(@@timestamp * 1000 AS INTEGER) */ /*S! NULL */ AS milliseconds")
+}
