@@ -1,5 +1,6 @@
 import API
 import Domain
+import EventLoop
 import HTTP
 import JSON
 import Relay
@@ -10,6 +11,12 @@ import World
 
 /// A website that floods the relay, with a valid certificate, beside one that behaves.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct WebsiteFloodTests {
+    /// What the tasks of the flood share.
+    private final class Flooding: Sendable {
+        let isOver = Mutex(false)
+        let statuses = Mutex<[Int]>([])
+    }
+
     private let wait = [("prefer", "wait=30")]
 
     @Test(arguments: [StoreKind.file, .mariadb])
@@ -30,19 +37,18 @@ import World
         }
 
         // The flood opens logins without end, holds requests about the last one, and its receiver hangs.
-        let isOver = Mutex(false)
-        let statuses = Mutex<[Int]>([])
+        let flooding = Flooding()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<8 {
                 group.addTask {
                     repeat {
                         let response = await flood.send("POST", "/login", ["username": "eve"])
-                        statuses.withLock { $0.append(response.status) }
+                        flooding.statuses.withLock { $0.append(response.status) }
                         if let challenge = response["challenge"] { await hold(challenge, at: flood, of: rig) }
-                    } while !isOver.withLock { $0 }
+                    } while !flooding.isOver.withLock { $0 }
                 }
             }
-            defer { isOver.withLock { $0 = true } }
+            defer { flooding.isOver.withLock { $0 = true } }
             for (name, phone) in people {
                 let about: JSONObject = ["challenge": .string(try await shop.login(name).challenge)]
                 guard case .held(let hold) = await rig.start(shop.request("POST", "/auth", about, fields: wait)) else {
@@ -61,7 +67,7 @@ import World
             let event = (try JSONReader.read(body)).object?["data"]?.object
             if let challenge = event?["challenge"]?.string { told.insert(challenge) }
         }
-        let seen = statuses.withLock { $0 }
+        let seen = flooding.statuses.withLock { $0 }
         #expect(seen.count >= 8 && Set(seen).isSubset(of: [200, 201, 429]))
         #expect(seen.count { $0 != 429 } <= 40)
         receivers.end()

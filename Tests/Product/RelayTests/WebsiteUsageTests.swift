@@ -73,6 +73,7 @@ import World
         let request = LoginRequest(subject: .token(user))
         let asked = try await rig.on { relay in try await relay.login(request, by: website, as: first) }
         #expect(await shop.login() != nil)
+        rig.time.advance(by: .seconds(1))
         let again = rig.relay.operations.again(first.id)
         #expect(
             try await rig.on { relay in try await relay.login(request, by: website, as: again) }.challenge
