@@ -182,8 +182,8 @@ let storage = layer(
     tests(
         "Storage",
         [
-            "Attestation", "Bytes", "CLinux", "Crypto", "Directory", "Domain", "EventLoop", "GSM", "Log", "Relay",
-            "Storage", "TestSupport", "Webhooks", "World",
+            "Attestation", "Bytes", "CLinux", "Crypto", "Directory", "Domain", "EventLoop", "GSM", "JSON", "Log",
+            "Relay", "Storage", "TestSupport", "Webhooks", "World",
         ]))
 
 /// The senders of pushes, mails, text messages and webhooks.

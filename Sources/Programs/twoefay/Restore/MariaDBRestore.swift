@@ -18,7 +18,8 @@ struct MariaDBRestore: RestorePlace {
     func check(_ settings: Settings) throws(Failure) {
         let next = "Nothing was changed. Give a file that 'twoefay backup' has written."
         _ = try DumpedTables.counts(in: file.path, required: ["website", "audit", "migration"], next: next)
-        guard try state() == .store, try !isInterrupted(settings.openStore(at: url)) else { return }
+        guard try state() == .store else { return }
+        if try isInterrupted(settings.openStore(at: url)) { return }
         throw Failure(
             .conflict, "the database of \(url) has tables of a store",
             next: "Nothing was changed. Create an empty database, and name it in 'storage' of the settings: the former "

@@ -38,7 +38,7 @@ extension Tool {
         let url = try settings.store()
         let file = try RestoredFile(invocation.operand(0))
         let export = try invocation.value("since").map { path throws(Failure) in try AuditExportFile(path) }
-        let place = try RestorePlaces.of(url, file)
+        let place = try RestorableStores.of(url, file)
         try place.check(settings)
         try invocation.confirm(
             "\(file.path) takes the place of the store \(url). " + place.consequence
@@ -65,7 +65,7 @@ protocol RestorePlace {
     func restore(_ settings: Settings, void: (StorageURL) throws(Failure) -> Void) throws(Failure) -> String?
 }
 
-enum RestorePlaces {
+enum RestorableStores {
     /// Returns the place for a copy, if the copy has the form of the store.
     static func of(_ url: StorageURL, _ file: RestoredFile) throws(Failure) -> any RestorePlace {
         let next = "Nothing was changed. 'storage' in the settings names the store."
