@@ -93,7 +93,8 @@ struct AdmissionLimitChangeTests {
         let (first, second) = (try #require(AddressRange("10.0.0.5")), try #require(AddressRange("fd00::/64")))
         let proxies = Proxies([first])
         let (one, other) = (
-            try #require(SocketAddress(host: "10.0.0.5", port: 1)), try #require(SocketAddress(host: "fd00::1", port: 1))
+            try #require(SocketAddress(host: "10.0.0.5", port: 1)),
+            try #require(SocketAddress(host: "fd00::1", port: 1))
         )
         #expect(proxies.contain(one) && !proxies.contain(other))
         proxies.replace([second])

@@ -101,7 +101,8 @@ import World
     @Test func faultOfAFileThatIsNamedTwiceHasBothPositions() throws {
         let site = try Site()
         let path = site.directory("relay/twice.yaml")
-        let said = try #require(try failure(Self.required + "tls:\n  ca: ca.crt\n  revoked: ca.crt\n", at: path)).message
+        let said = try #require(try failure(Self.required + "tls:\n  ca: ca.crt\n  revoked: ca.crt\n", at: path))
+            .message
         #expect(said.contains("\(path):5:7, \(path):6:12: \(site.path)/ca.crt: holds no revocation list"), "\(said)")
     }
 }

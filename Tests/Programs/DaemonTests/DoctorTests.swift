@@ -1,3 +1,4 @@
+import Bytes
 import Crypto
 import Glibc
 import TestSupport
@@ -105,7 +106,8 @@ import World
             try site.set("mail.\(key)", to: value)
         }
         let weak = try await site.examined().of("secrets")
-        #expect(weak.map(\.state) == [.warning] && weak[0].measured == "mail.password_file has fewer than 12 characters")
+        #expect(
+            weak.map(\.state) == [.warning] && weak[0].measured == "mail.password_file has fewer than 12 characters")
         try TextFile.write(String(repeating: "x", count: 40), to: site.path("mail.password"))
         #expect(try await site.examined().has("secrets", .warning, "repeats one or two characters"))
         try TextFile.write("Zq8#pL2v!nB7wRt4\n", to: site.path("mail.password"))
@@ -128,7 +130,8 @@ import World
         let site = try ExaminedInstallation()
         let now = SystemTime().now()
         let ca = try CertificateAuthority(
-            certificatePEM: try TextFile.bytes(site.path("ca.pem")), keyPEM: Secret(try TextFile.bytes(site.path("ca.key"))))
+            certificatePEM: try TextFile.bytes(site.path("ca.pem")),
+            keyPEM: Secret(try TextFile.bytes(site.path("ca.key"))))
         func issue(days: Int, age: Int) throws {
             let server = try ca.issueServer(names: ["localhost"], days: days, at: now - .seconds(age * 86_400))
             try TextFile.write(try server.certificatePEM() + ca.certificatePEM(), to: site.path("server.pem"))

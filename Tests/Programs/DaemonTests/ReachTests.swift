@@ -33,7 +33,8 @@ import World
     @Test func serverIsReachedAndItsClockCompared() async throws {
         let server = try await TestTLSEnd.start()
         let findings = await examined(try web(server))
-        #expect(findings.map(\.check) == ["est", "clock.est"] && findings.allSatisfy { $0.state == .ok }, "\(findings)")
+        #expect(
+            findings.map(\.check) == ["est", "clock.est"] && findings.allSatisfy { $0.state == .ok }, "\(findings)")
         #expect(findings[0].measured.contains("its certificate ends in 29 days"))
         #expect(server.requests == ["HEAD / HTTP/1.1"])
     }

@@ -42,6 +42,10 @@ import World
         msgid "Your login code for {website}"
         msgstr "\(text)"
 
+        msgctxt "mail.login.text"
+        msgid "Your code is {code}."
+        msgstr "Votre code est {code}."
+
         """
     }
 
@@ -294,7 +298,9 @@ import World
         }
         try await files.takes { try files.set("attestation.ios_roots", to: "ca.pem") }
         let staff = "[{name: staff, website: shop, kind: csv, file: staff.csv}]"
-        try await files.refuses("directory staff: kind must be one of") { try files.set("directories", to: "[{name: staff, kind: fax}]") }
+        try await files.refuses("directory staff: kind must be one of") {
+            try files.set("directories", to: "[{name: staff, kind: fax}]")
+        }
         try await files.takes {
             try files.write("staff.csv", "id,username,email,phone,display_name,language\n1,zoe,,,,\n")
             try files.set("directories", to: staff)

@@ -65,8 +65,11 @@ import Testing
         chmod(installed.settings, 0o644)
         let program = try BuiltProgram.twoefay.path
         let ended = try await Child.run(
-            "setpriv", ["--reuid", "65534", "--regid", "65534", "--clear-groups", program, "--config",
-                installed.settings, "doctor", "--offline", "--json"])
+            "setpriv",
+            [
+                "--reuid", "65534", "--regid", "65534", "--clear-groups", program, "--config",
+                installed.settings, "doctor", "--offline", "--json",
+            ])
         let found = try checks(ended)
         #expect(found["settings"]?.state == "warning", "\(found)")
         #expect(found["settings"]?.measured.contains("this user may not read") == true, "\(found)")
@@ -76,7 +79,8 @@ import Testing
 
     @Test func brokenSettingsAreReportedAsEverywhere() async throws {
         let installed = try await Installed()
-        _ = try await Child.run("sh", ["-c", "printf 'lissten: 1\\n' >> twoefay.yaml"], in: installed.directory("relay"))
+        _ = try await Child.run(
+            "sh", ["-c", "printf 'lissten: 1\\n' >> twoefay.yaml"], in: installed.directory("relay"))
         let ended = try await BuiltProgram.twoefay("--config", installed.settings, "doctor")
         #expect(ended.status == 1 && ended.errors.contains("lissten is not a setting"), "\(ended.errors)")
     }

@@ -40,7 +40,9 @@ struct MachineChecks: Sendable {
 
     private func disks() -> [Finding] {
         var paths: [(name: String, path: String)] = []
-        if case .sqlite(let path)? = try? settings.storageURL() { paths.append(("disk.store", Files.directory(of: path))) }
+        if case .sqlite(let path)? = try? settings.storageURL() {
+            paths.append(("disk.store", Files.directory(of: path)))
+        }
         if let heads = settings.auditHeads {
             paths.append(("disk.audit", Files.directory(of: settings.path(of: heads))))
         }
@@ -60,13 +62,15 @@ struct MachineChecks: Sendable {
         let measured = "\(path): \(Self.size(space.free)) free, \(share) %; \(inodes) % of inodes"
         let remedy = "Free space, or move it to a larger disk. A full disk stops every change."
         if space.free < 100 << 20 || inodes < 1 { return Finding(name, .failure, measured, remedy: remedy) }
-        if space.free < 1 << 30 || share < 10 || inodes < 10 { return Finding(name, .warning, measured, remedy: remedy) }
+        if space.free < 1 << 30 || share < 10 || inodes < 10 {
+            return Finding(name, .warning, measured, remedy: remedy)
+        }
         return Finding(name, .ok, measured)
     }
 
     static func size(_ bytes: Int64) -> String {
         for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)] where bytes >= 1 << shift {
-            let tenths = bytes * 10 >> shift
+            let tenths = (bytes * 10) >> shift
             return "\(tenths / 10).\(tenths % 10) \(unit)"
         }
         return "\(bytes) bytes"

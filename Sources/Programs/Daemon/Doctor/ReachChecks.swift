@@ -30,7 +30,8 @@ struct ReachChecks: Sendable {
         let visit: Probe.Visit
         let begun = facts.time.now()
         do throws(Failure) {
-            visit = try Probe.visit(settings, authority: (try? Files.read(settings.path(of: settings.tls.authority))) ?? [])
+            visit = try Probe.visit(
+                settings, authority: (try? Files.read(settings.path(of: settings.tls.authority))) ?? [])
         } catch {
             return [Finding("relay", .failure, error.message, remedy: error.next)]
         }
@@ -46,7 +47,8 @@ struct ReachChecks: Sendable {
             let faults = dependencies.filter { $0.value != "ok" }.sorted { $0.key < $1.key }
             var isReady = false
             if case .ready = visit.answer { isReady = true }
-            let measured = "\(origin) is \(isReady ? "ready" : "not ready")"
+            let measured =
+                "\(origin) is \(isReady ? "ready" : "not ready")"
                 + (faults.isEmpty ? "" : ": " + faults.map { "\($0.key): \($0.value)" }.joined(separator: "; "))
             findings.append(
                 Finding(

@@ -84,14 +84,16 @@ struct ReachedEnd: Sendable {
         else { return "" }
         let now = facts.time.now()
         if certificate.notAfter < now { return "; its certificate expired at \(certificate.notAfter.rfc3339)" }
-        return certificate.notBefore > now ? "; its certificate is not valid before \(certificate.notBefore.rfc3339)" : ""
+        return certificate.notBefore > now
+            ? "; its certificate is not valid before \(certificate.notBefore.rfc3339)" : ""
     }
 
     private func judged(_ certificate: Certificate, _ measured: String, _ facts: HostFacts) -> Finding {
         let days = (certificate.notAfter - facts.time.now()).wholeMilliseconds / 86_400_000
         let text = "\(measured); its certificate ends in \(days) days"
         guard days < Self.soon else { return Finding(check, .ok, text) }
-        return Finding(check, .warning, text, remedy: "Its owner has to renew it. Afterwards the relay cannot send there.")
+        return Finding(
+            check, .warning, text, remedy: "Its owner has to renew it. Afterwards the relay cannot send there.")
     }
 
     private func failure(_ what: String) -> Finding {
@@ -134,7 +136,9 @@ struct ReachedEnd: Sendable {
         }
         guard let greeting = reply(connection) else { return [failure("no greeting")] }
         guard greeting.code == 220 else { return [failure("the greeting is \(greeting.code) \(greeting.text)")] }
-        guard var hello = asked("EHLO \(name)", connection), hello.code == 250 else { return [failure("EHLO is refused")] }
+        guard var hello = asked("EHLO \(name)", connection), hello.code == 250 else {
+            return [failure("EHLO is refused")]
+        }
         if !isSecure, hello.lines.contains(where: { $0.uppercased() == "STARTTLS" }) {
             guard asked("STARTTLS", connection)?.code == 220 else { return [failure("STARTTLS is refused")] }
             switch secured(connection, facts) {
@@ -149,7 +153,9 @@ struct ReachedEnd: Sendable {
         if needsLogin, !hello.lines.contains(where: { $0.uppercased().hasPrefix("AUTH ") }) {
             return [failure("the server offers no login, but the settings have a user name")]
         }
-        guard let certificate else { return [Finding(check, .ok, "\(place) answers EHLO, without TLS on this machine")] }
+        guard let certificate else {
+            return [Finding(check, .ok, "\(place) answers EHLO, without TLS on this machine")]
+        }
         return [judged(certificate, "\(place) answers EHLO under TLS", facts)]
     }
 

@@ -50,13 +50,16 @@ struct SettingsChecks: Sendable {
 
     /// The files whose content is secret.
     private var secretFiles: [(key: String, path: String)] {
-        var files: [(String, FileName)] = [("tls.key", settings.tls.key), ("tls.websites_key", settings.tls.websitesKey)]
+        var files: [(String, FileName)] = [
+            ("tls.key", settings.tls.key), ("tls.websites_key", settings.tls.websitesKey),
+        ]
         files.append(("master_key_file", settings.masterKey))
         if !settings.hasOutsideAuthority { files.append(("tls.phones_key", settings.tls.phonesKey)) }
         files += passwordFiles
         let others: [(String, FileName?)] = [
             ("push.apns.key", settings.push.key), ("push.apns.certificate_key", settings.push.certificateKey),
-            ("push.web.key", settings.webPush.key), ("webhooks.key", settings.webhooks.key), ("est.key", settings.est.key),
+            ("push.web.key", settings.webPush.key), ("webhooks.key", settings.webhooks.key),
+            ("est.key", settings.est.key),
         ]
         files += others.compactMap { name, file in file.map { (name, $0) } }
         return files.map { ($0.0, settings.path(of: $0.1)) }
@@ -80,7 +83,9 @@ struct SettingsChecks: Sendable {
 
     private func permissions() -> Finding {
         let files = secretFiles.filter { Files.exists($0.path) }
-        var faults = files.filter { Files.isReadableByOthers($0.path) }.map { "\($0.path) (\($0.key)) is readable by others" }
+        var faults = files.filter { Files.isReadableByOthers($0.path) }.map {
+            "\($0.path) (\($0.key)) is readable by others"
+        }
         let directories = Set((files.map(\.path) + [path]).map(Files.directory(of:)))
         faults += directories.sorted().filter(Self.canBeReplaced).map { "others can replace files in \($0)" }
         if Self.mode(path) & 0o022 != 0 { faults.append("others can write to \(path)") }
@@ -135,7 +140,8 @@ struct SettingsChecks: Sendable {
         return [
             count == 0
                 ? Finding("secrets", .skipped, "this user may read no password and no master key")
-                : Finding("secrets", .ok, "\(count) passwords and master keys, none of them weak")
+                : Finding(
+                    "secrets", .ok, "no weak one among passwords and master keys, of which this user may read \(count)")
         ]
     }
 

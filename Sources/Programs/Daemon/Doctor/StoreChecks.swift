@@ -24,7 +24,9 @@ struct StoreChecks: Sendable {
         }
         defer { store.close() }
         var findings = [
-            Finding("store", .ok, "\((try? settings.store()).map { "\($0)" } ?? "") answers, version \(store.schemaVersion)")
+            Finding(
+                "store", .ok, "\((try? settings.store()).map { "\($0)" } ?? "") answers, version \(store.schemaVersion)"
+            )
         ]
         do throws(StoreFailure) {
             let before = try store.runBlocking(StoreExamination.relays)
@@ -99,7 +101,8 @@ struct StoreChecks: Sendable {
         var findings: [Finding] = []
         let begun = facts.time.now()
         if let clock = try store.runBlocking(StoreExamination.clock) {
-            findings.append(ClockDifference.finding("clock.store", "the store's", clock, between: begun, facts.time.now()))
+            findings.append(
+                ClockDifference.finding("clock.store", "the store's", clock, between: begun, facts.time.now()))
         }
         if let bounds = try store.runBlocking(AuditTrail.bounds),
             let newest = try store.runBlocking(AuditTrail.page(AuditTrail.Filter(), from: bounds.last, to: bounds.last))
@@ -129,7 +132,8 @@ struct StoreChecks: Sendable {
         } else if status.dead > 0 {
             findings.append(
                 Finding(
-                    "outbox", .warning, "\(status.dead) dead letters", remedy: "To see them: twoefay outbox list --dead."))
+                    "outbox", .warning, "\(status.dead) dead letters",
+                    remedy: "To see them: twoefay outbox list --dead."))
         } else {
             let count = status.waiting.reduce(0) { $0 + $1.count }
             findings.append(Finding("outbox", .ok, "\(count) entries wait, none for long"))
@@ -139,7 +143,8 @@ struct StoreChecks: Sendable {
             findings.append(
                 expiry.warning(at: now).map {
                     Finding(
-                        "certificates.websites", first.expiresAt <= now ? .failure : .warning, "the certificate of \($0)",
+                        "certificates.websites", first.expiresAt <= now ? .failure : .warning,
+                        "the certificate of \($0)",
                         remedy: "twoefay website renew \(first.website)")
                 }
                     ?? Finding(

@@ -21,7 +21,8 @@ struct BrokenSettings: Sendable {
     /// The form of the file.
     private static let form = [
         BrokenSettings("an unknown key", "▸lissten: 1", "lissten is not a setting; did you mean listen?"),
-        BrokenSettings("an unknown key in a group", "tls:\n  ▸kee: a", "kee is not a setting in tls; did you mean key?"),
+        BrokenSettings(
+            "an unknown key in a group", "tls:\n  ▸kee: a", "kee is not a setting in tls; did you mean key?"),
         BrokenSettings("a key twice", "loops: 1\n▸loops: 2", "\"loops\" is already set in line 4"),
         BrokenSettings("a tab", "log:\n▸\tlevel: info", "a tab is not allowed for indentation; use spaces"),
         BrokenSettings("an anchor", "loops: ▸&a 1", "anchors and aliases are not supported"),
@@ -54,7 +55,8 @@ struct BrokenSettings: Sendable {
             "storage of another kind", "origin: https://localhost:8080\nlisten: 127.0.0.1:1\nstorage: ▸mysql://x",
             "storage must begin with sqlite: or mariadb://"),
         BrokenSettings(
-            "storage without a database", "origin: https://localhost:8080\nlisten: 127.0.0.1:1\nstorage: ▸mariadb://u@db",
+            "storage without a database",
+            "origin: https://localhost:8080\nlisten: 127.0.0.1:1\nstorage: ▸mariadb://u@db",
             "storage "),
     ]
 
@@ -66,7 +68,8 @@ struct BrokenSettings: Sendable {
             "connections.per_phone must be a whole number from 1 to 1000"),
         BrokenSettings(
             "days out of range", "retention: {logins: ▸1}", "retention.logins must be a whole number from 2 to 3650"),
-        BrokenSettings("an unknown word", "log: {level: ▸inof}", "log.level must be one of debug, info, notice, warning, error"),
+        BrokenSettings(
+            "an unknown word", "log: {level: ▸inof}", "log.level must be one of debug, info, notice, warning, error"),
         BrokenSettings("an unknown level of hardening", "hardening: ▸yes", "hardening must be one of "),
         BrokenSettings("an empty file name", "tls: {key: ▸''}", "tls.key must name a file"),
         BrokenSettings(
@@ -77,7 +80,8 @@ struct BrokenSettings: Sendable {
         BrokenSettings(
             "metrics for the network", "metrics: {listen: ▸'0.0.0.0:9464'}",
             "metrics.listen must be a loopback address, such as 127.0.0.1:9464 or [::1]:9464"),
-        BrokenSettings("a socket without its scheme", "key_service: ▸/run/keys", "key_service must be unix:PATH, such as"),
+        BrokenSettings(
+            "a socket without its scheme", "key_service: ▸/run/keys", "key_service must be unix:PATH, such as"),
         BrokenSettings(
             "a credential with a path", "tls: {key: ▸'credential:a/b'}",
             "tls.key must be credential:NAME, with the name of a LoadCredential= of the unit"),
@@ -156,7 +160,8 @@ struct BrokenSettings: Sendable {
             "text messages to nobody",
             "▸sms: {gateways: [{name: a, kind: kannel, url: \"https://x/\", username: u, password_file: password}]}",
             "sms.allow is missing: name the allowed number prefixes"),
-        BrokenSettings("prefixes without a gateway", "sms: {▸allow: [\"+49\"]}", "sms.allow has no effect without sms.gateways"),
+        BrokenSettings(
+            "prefixes without a gateway", "sms: {▸allow: [\"+49\"]}", "sms.allow has no effect without sms.gateways"),
         BrokenSettings(
             "a prefix without a plus",
             "sms:\n  gateways: [{name: a, kind: kannel, url: \"https://x/\", username: u, password_file: password}]\n"
@@ -207,7 +212,8 @@ struct BrokenSettings: Sendable {
         BrokenSettings("a push key that is none", "push: {web: {key: ▸empty.pem}}", "DIR/empty.pem: "),
         BrokenSettings("a database of something else", "geo: {database: ▸empty.pem}", "DIR/empty.pem: "),
         BrokenSettings(
-            "no password", "mail:\n  url: smtp://127.0.0.1\n  from: a@b.example\n  username: u\n  password_file: ▸no.password",
+            "no password",
+            "mail:\n  url: smtp://127.0.0.1\n  from: a@b.example\n  username: u\n  password_file: ▸no.password",
             "DIR/no.password: No such file or directory"),
         BrokenSettings(
             "no password of a gateway",

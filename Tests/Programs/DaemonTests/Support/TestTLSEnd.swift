@@ -1,3 +1,4 @@
+import Bytes
 import Crypto
 import Glibc
 import TestSupport
@@ -46,7 +47,8 @@ final class TestTLSEnd: Sendable {
 
     /// The requests that arrived.
     var requests: [String] {
-        child.written.output.split(separator: "\n").filter { $0.hasPrefix("HEAD ") || $0.hasPrefix("GET ") }.map(String.init)
+        child.written.output.split(separator: "\n").filter { $0.hasPrefix("HEAD ") || $0.hasPrefix("GET ") }.map(
+            String.init)
     }
 
     private static let script = #"""

@@ -31,15 +31,15 @@ public enum StoreExamination {
         let read = notes(since: .timestamp(time - .seconds(2)), until: .timestamp(time + .seconds(20)))
         return Query(script: Script("doctor", reads: [read])) { rows throws(StoreFailure) in
             var notes: [String] = []
-            for row in rows[0] { notes.append(try row.text("note")) }
+            for row in rows[0] { if let note = try row.optionalText("note") { notes.append(note) } }
             return notes
         }
     }
 
     private static let notes = Statement(
         """
-        SELECT d.note FROM audit a JOIN audit_detail d ON d.operation = a.operation
-        WHERE a.at >= :since AND a.at < :until AND a.event = 'daemon.started' AND d.note IS NOT NULL LIMIT 100
+        SELECT (SELECT d.note FROM audit_detail d WHERE d.operation = a.operation) AS note FROM audit a
+        WHERE a.at >= :since AND a.at < :until AND a.event = 'daemon.started' LIMIT 100
         """)
 
     /// Commits a change that leaves every value as it is, to measure a commit.
