@@ -288,7 +288,7 @@ import Testing
         }
         let again = try await fixture.json("restore", copy, "--yes")
         #expect(again["voided"] == first["voided"] && again["epoch"] == first["epoch"])
-        #expect(try await count("SELECT count(*) FROM audit WHERE event LIKE 'restore.%'", store) == 10)
+        #expect(try await count("SELECT count(*) FROM audit WHERE event LIKE 'restore.%'", store) == 11)
         #expect(try await count("SELECT count(*) FROM audit WHERE event = 'store.restored'", store) == 1)
         try await fixture.relay.restart()
     }

@@ -198,14 +198,15 @@ extension Relay {
     }
 
     /// Returns the factors of the user that can prove a recovery, in the order of the policy. A
-    /// mail would arrive where the link did, and a number that was changed lately may be a thief's.
+    /// mail would arrive where the link did, and a number that was changed lately may be a thief's. The
+    /// help desk vouches for the recovery itself, not by a temporary code.
     func proofs(
         of lost: Factor, _ user: UserRow, _ website: Website, at now: Timestamp
     ) async throws(Refusal) -> [Factor] {
         let factors = try await factors(of: user.id)
         let phones = try await devices(of: user)
         return website.policy.factors.filter { kind in
-            guard kind != lost, kind != .mail, kind != .pull else { return false }
+            guard kind != lost, kind != .mail, kind != .pull, kind != .operator else { return false }
             guard kind != .push else {
                 // A website that answers for its users would prove the recovery by itself.
                 return website.policy.answers != .website

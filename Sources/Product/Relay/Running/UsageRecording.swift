@@ -122,8 +122,8 @@ extension Relay {
     /// The limit of a website, or that of the setting `quotas`.
     func bound(_ limit: WebsiteLimit, _ limits: WebsiteLimits) -> Int? {
         switch limit {
-        case .users: limits[limit] ?? settings.quotas.users
-        case .held: limits[limit] ?? settings.quotas.held
+        case .users: limits[limit] ?? adjustable.quotas.users
+        case .held: limits[limit] ?? adjustable.quotas.held
         default: limits[limit]
         }
     }

@@ -39,7 +39,8 @@ extension Tool {
         let former = try store.read(TemporaryCodes.shown(of: user.id))
         if let former, former.isUsable(at: store.now) {
             try invocation.confirm(
-                "\(user.fullName) has a temporary code, valid until \(former.expiresAt.rfc3339). It becomes void.")
+                "\(user.fullName) has a temporary code, valid until \(former.expiresAt.rfc3339). It becomes void, but what it "
+                    + "has approved stays (--revoke ends that, too).")
         }
         let sealer = try settings.loadMasterKey().usableSealer()
         let operation = try store.newOperation()

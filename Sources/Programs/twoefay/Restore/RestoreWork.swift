@@ -108,6 +108,7 @@ struct RestoreWork {
     private mutating func voidAll(in epoch: InstallationEpoch, _ store: Store) throws(Failure) {
         let effects = export == nil ? RestoreEffect.allCases : RestoreEffect.always
         for effect in effects { voided[effect] = 0 }
+        try Self.read(TemporaryCodes.voidAll(at: epoch.beganAt), store)
         var (user, users): (UserID?, Int) = (nil, 0)
         let isTerminal = isatty(STDERR_FILENO) == 1
         repeat {

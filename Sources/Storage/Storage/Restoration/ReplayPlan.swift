@@ -187,7 +187,7 @@ public struct ReplayPlan: Sendable, Equatable {
         "schema.migrated", "device.certificate",
     ]
     private static let harmlessKinds = [
-        "daemon.", "backup.", "restore.", "store.", "rekey.", "push.", "sms.", "outbox.", "notice.", "recovery.",
+        "daemon.", "backup.", "temporary.", "restore.", "store.", "rekey.", "push.", "sms.", "outbox.", "notice.", "recovery.",
         "message.", "mail.",
     ]
 }

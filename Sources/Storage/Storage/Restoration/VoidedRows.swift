@@ -13,6 +13,8 @@ public enum RestoreEffect: String, Sendable, CaseIterable {
     case recoveries
     /// The help desk's codes for PINs are void.
     case unlockCodes = "unlock_codes"
+    /// The temporary codes of the help desk are void.
+    case temporaryCodes = "temporary_codes"
     /// The sent codes are void, and no later code is the same.
     case sentCodes = "sent_codes"
     /// The time steps of apps up to now are used up.
@@ -28,7 +30,7 @@ public enum RestoreEffect: String, Sendable, CaseIterable {
 
     /// The effects of each restore. They cost people at most a new login or a new mail.
     public static let always: [RestoreEffect] = [
-        .logins, .approvals, .recoveries, .unlockCodes, .sentCodes, .totp,
+        .logins, .approvals, .recoveries, .unlockCodes, .temporaryCodes, .sentCodes, .totp,
     ]
 }
 
@@ -134,6 +136,8 @@ private struct PagedUsers {
         case .approvals: [useApprovals(epoch: epoch, after: after, last: last)]
         case .recoveries: [cancelRecoveries(epoch: epoch, after: after, last: last)]
         case .unlockCodes: [voidUnlockCodes(after: after, last: last)]
+        // They are few, and end all at once: `TemporaryCodes.voidAll`.
+        case .temporaryCodes: []
         case .sentCodes:
             [dropSentCodes(after: after, last: last), moveSentCounters(seconds: seconds, after: after, last: last)]
         case .totp: [moveSteps(seconds: seconds, after: after, last: last)]
@@ -151,6 +155,7 @@ private struct PagedUsers {
         case .approvals: countApprovals(after: after, last: last, epoch: epoch)
         case .recoveries: countRecoveries(after: after, last: last, epoch: epoch)
         case .unlockCodes: countUnlockCodes(after: after, last: last)
+        case .temporaryCodes: countTemporaryCodes(after: after, last: last, at: at)
         case .sentCodes: countSent(after: after, last: last)
         case .totp: countApps(after: after, last: last)
         case .hotp: countTokens(after: after, last: last, at: at)
@@ -225,6 +230,13 @@ private let countUnlockCodes = Statement(
     """
     SELECT count(*) AS voided_count FROM device
     WHERE \(range) AND unlock_operation IS NOT NULL AND unlock_failures >= \(UnlockCode.tries)
+    """)
+
+/// The codes are gone. Their rows in the audit tell how many they were.
+private let countTemporaryCodes = Statement(
+    """
+    SELECT count(*) AS voided_count FROM audit
+    WHERE \(range) AND event = 'temporary.revoked' AND outcome = 'restore' AND at = :at
     """)
 
 private let countedFactors = RowSearch(.factor, where: "\(range) AND kind IN (:kind1, :kind2)")
