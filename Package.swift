@@ -311,13 +311,16 @@ let programs = layer(
         ],
         // Pages/Embedded has them as Swift.
         exclude: ["Pages/Assets"]),
+    module(
+        "Commands",
+        ["Bytes", "Crypto", "Daemon", "Domain", "JSON", "QR", "Relay", "Storage", "Webhooks", "World"]),
     program("twoefayd", ["CLinux", "Daemon"]),
     program("twoefay-keys", ["Daemon"]),
     program(
         "twoefay",
         [
-            "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Daemon", "DeliveryOutcomes", "Demo", "Directory",
-            "Domain",
+            "Bytes", "CLinux", "Commands", "Couriers", "Crypto", "Curl", "Daemon", "DeliveryOutcomes", "Demo",
+            "Directory", "Domain",
             "EventLoop", "FakeAPNs", "GSM", "HTTP", "JSON", "Log", "Phone", "QR", "Relay", "SMS", "Storage", "TLS",
             "Templates", "TokenFiles", "Webhooks", "World",
         ]),

@@ -1,3 +1,4 @@
+import Commands
 import Daemon
 import Domain
 import JSON

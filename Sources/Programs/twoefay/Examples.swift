@@ -1,3 +1,5 @@
+import Commands
+
 /// An example of each command, for its help and the man page. `ExampleTests` reads each one as the
 /// tool would, so that none is outdated.
 extension Tool {

@@ -1,3 +1,4 @@
+import Commands
 import Crypto
 import Daemon
 import JSON

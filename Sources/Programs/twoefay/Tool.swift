@@ -1,31 +1,24 @@
+import Commands
 import Daemon
 
-/// The operator's tool `twoefay`: its commands, and the function that runs each.
-enum Tool {
-    struct Subcommand: Sendable {
-        let command: Command
-        let run: @Sendable (Invocation) throws(Failure) -> Report
-    }
+extension Tool {
+    static let subcommands: [Subcommand] =
+        [demo, fakeAPNs, initialise, addWebsite, editWebsite] + ofWebsites + [
+            renewWebsite, revokeWebsiteKey,
+            disableWebsite, enableWebsite, removeWebsite, listRevoked, renewServer, statePins, switchServer,
+            finishServer,
+            replaceAuthority, finishAuthority, webhookCommand,
+        ] + ofUsers + ofDevices + ofPhones + [importTokens] + ofDirectories + [
+            testDirectory, syncDirectory, testMail, testSMS, showTemplates,
+        ] + ofOutbox + [migrate, backup, restore, rekey] + ofKeys + [verifyRows, adoptRow, verifyAudit] + ofAudit + [
+            doctor, status, printCompletion, printManPage,
+        ]
 
-    static let subcommands: [Subcommand] = [
-        demo, fakeAPNs, initialise, addWebsite, editWebsite, listWebsites, showWebsite, renewWebsite, revokeWebsiteKey,
-        disableWebsite, enableWebsite, removeWebsite, websiteUsage, listRevoked, renewServer, statePins, switchServer,
-        finishServer,
-        replaceAuthority, finishAuthority, webhookCommand,
-        listUsers, searchUsers, findUser, showUser, userLogins, exportUser, deleteUser,
-        lockUser, unlockUser, enableUser, expireUser, listExpiring, activateUser, confirmIdentity, recoverUser,
-        approveRecovery, cancelRecovery, temporaryCode, removeFactor, listDevices, showDevice,
-        suspendDevice, resumeDevice, renameDevice, verifyDevice, revokeDevice, unlockCode, leaveNotice, listNotices,
-        withdrawNotice,
+    private static let ofPhones: [Subcommand] = [
         enrolPhone,
         listPhones, showPhone, watchPhone, approveOnce, denyOnce, reportFraud, changePhone, phoneStatus, phoneTime,
         showPIN, setPIN, changePIN, resetPIN, unlockPIN, phoneCode, certifyPhone, signDocument,
-        phoneNotices, listRecoveries, stopRecovery, unbindPhone, revokePhone, importTokens, listDirectories,
-        testDirectory, syncDirectory, testMail, testSMS,
-        showTemplates, listOutbox, replayOutbox, dropOutbox, migrate, backup, restore,
-        rekey, listKeys, rollKey, verifyRows, adoptRow, verifyAudit,
-        tailAudit, searchAudit, exportAudit,
-        doctor, status, printCompletion, printManPage,
+        phoneNotices, listRecoveries, stopRecovery, unbindPhone, revokePhone,
     ]
 
     static let reader = CommandLineReader(

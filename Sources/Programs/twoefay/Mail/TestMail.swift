@@ -1,4 +1,5 @@
 import Bytes
+import Commands
 import Couriers
 import Curl
 import Daemon

@@ -1,4 +1,5 @@
 import Bytes
+import Commands
 import Daemon
 import Glibc
 import JSON

@@ -1,4 +1,5 @@
 import Bytes
+import Commands
 import Crypto
 import Daemon
 import Domain

@@ -1,3 +1,4 @@
+import Commands
 import Couriers
 import Daemon
 import Domain

@@ -1,4 +1,5 @@
 import Bytes
+import Commands
 import Daemon
 import Domain
 import JSON

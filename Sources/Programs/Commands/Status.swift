@@ -6,7 +6,7 @@ import Storage
 import World
 
 extension Tool {
-    static let status = Subcommand(
+    public static let status = Subcommand(
         command: Command(
             "status", "Shows whether the relay is ready, and the state of its store.",
             notes: """

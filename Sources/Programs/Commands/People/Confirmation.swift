@@ -3,13 +3,13 @@ import Glibc
 
 extension Invocation {
     /// The option of the commands that destroy something.
-    static let yes = Command.Option("yes", .nothing, "Do not ask for confirmation, for scripts.")
+    public static let yes = Command.Option("yes", .nothing, "Do not ask for confirmation, for scripts.")
 
     /// Asks the person at the terminal before something is destroyed. Without a terminal, `--yes` is
     /// required: a script whose input ends must not destroy anything.
     ///
     /// - Parameter consequence: what is destroyed, as a sentence.
-    func confirm(_ consequence: String) throws(Failure) {
+    public func confirm(_ consequence: String) throws(Failure) {
         guard !has("yes") else { return }
         guard isatty(STDIN_FILENO) == 1, !has("json") else {
             throw Failure(

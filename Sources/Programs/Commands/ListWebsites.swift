@@ -114,10 +114,10 @@ extension Tool {
 }
 
 /// A table of texts under their headings. Each column is as wide as its longest cell.
-struct Table {
-    let text: String
+public struct Table {
+    public let text: String
 
-    init(_ headings: [String], _ rows: [[String]]) {
+    public init(_ headings: [String], _ rows: [[String]]) {
         let widths = headings.indices.map { column in ([headings] + rows).map { $0[column].count }.max() ?? 0 }
         let lines = ([headings] + rows).map { row in
             var line = ""

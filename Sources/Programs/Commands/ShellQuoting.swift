@@ -1,7 +1,7 @@
 extension String {
     /// The text as one shell word, for commands that a person copies. User names may contain any
     /// character that a website allows.
-    var asShellWord: String {
+    public var asShellWord: String {
         let isPlain = utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -6,7 +6,7 @@ import World
 
 extension Tool {
     /// The commands that leave rows in the audit, and so take `--reason`.
-    static let recordedCommands: Set<String> = [
+    public static let recordedCommands: Set<String> = [
         "website add", "website edit", "website renew", "website revoke-key", "website disable", "website enable",
         "website remove", "website webhook", "user delete", "user export", "user lock", "user unlock", "user enable",
         "user expire", "user activate", "user confirm-identity", "user recover", "user approve-recovery",
@@ -21,7 +21,7 @@ extension Tool {
 extension Settings {
     /// Records a command in the audit, if its account may read the master key. Without the key, no
     /// program can write to the audit.
-    func recordIfAble(_ event: String, note: String, in store: Store) throws(Failure) {
+    public func recordIfAble(_ event: String, note: String, in store: Store) throws(Failure) {
         guard Files.isReadable(path(of: masterKey)) else { return }
         let operation = Operations(masterKey: try loadMasterKey().secret, randomness: SystemRandomness()).new()
         do throws(StoreFailure) {

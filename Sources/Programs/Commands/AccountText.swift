@@ -148,7 +148,7 @@ extension CodeFactor {
 
 extension Accounts.User {
     /// The user's name with the website, such as `ada of shop`.
-    var fullName: String { "\(username) of \(website)" }
+    public var fullName: String { "\(username) of \(website)" }
 
     func json(at now: Timestamp) -> JSONValue {
         .object([

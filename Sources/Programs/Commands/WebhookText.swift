@@ -6,7 +6,7 @@ import World
 
 /// The output of webhook health for operators.
 extension WebhookHealth {
-    var word: String {
+    public var word: String {
         switch state {
         case .working: "working"
         case .failing: "failing"
@@ -15,7 +15,7 @@ extension WebhookHealth {
     }
 
     /// The state in words, such as `failing since 2026-11-22T08:00:00.000Z, after 3 failed attempts`.
-    var shown: String {
+    public var shown: String {
         switch state {
         case .working: "working"
         case .failing(let since, let attempts):
@@ -24,7 +24,7 @@ extension WebhookHealth {
         }
     }
 
-    var members: JSONObject {
+    public var members: JSONObject {
         var members: JSONObject = ["state": .string(word)]
         switch state {
         case .working: break
@@ -40,7 +40,7 @@ extension WebhookHealth {
 }
 
 extension WebhookHealth.Reason {
-    var shown: String {
+    public var shown: String {
         switch self {
         case .failures: "the website accepted nothing for three days"
         case .unsubscribed: "the website answered 410"
@@ -51,7 +51,7 @@ extension WebhookHealth.Reason {
 
 extension WebhookEndpoints.View {
     /// Returns one line each about health, secrets, pending webhooks and dead letters.
-    func lines(of name: String, at now: Timestamp) -> [String] {
+    public func lines(of name: String, at now: Timestamp) -> [String] {
         var lines = [health.shown]
         lines.append("secret made at \(madeAt.rfc3339), " + fetched)
         if let until = previousUntil, until > now { lines.append("two secrets are valid until \(until.shownEnd)") }
@@ -71,7 +71,7 @@ extension WebhookEndpoints.View {
             ?? "not fetched by the website, so the relays do not replace it"
     }
 
-    func json(at now: Timestamp) -> JSONValue {
+    public func json(at now: Timestamp) -> JSONValue {
         var members = health.members
         members.set("secret_made_at", .string(madeAt.rfc3339))
         members.set("secret_fetched_at", .text(fetchedAt?.rfc3339))
@@ -85,7 +85,7 @@ extension WebhookEndpoints.View {
 
 extension Timestamp {
     /// The end of a former webhook secret in words.
-    var shownEnd: String {
+    public var shownEnd: String {
         self == WebhookSecrets.untilFetched ? "a week after the website has fetched the new one" : rfc3339
     }
 }

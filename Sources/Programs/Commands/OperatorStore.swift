@@ -6,20 +6,20 @@ import World
 
 /// The store as the operator's commands use it. A command changes the store directly, as a relay
 /// would. A running relay sees the change at its next request.
-struct OperatorStore {
-    let now: Timestamp
-    let settings: Settings
+public struct OperatorStore {
+    public let now: Timestamp
+    public let settings: Settings
     private let store: Store
 
-    init(_ settings: Settings, time: any TimeSource = SystemTime()) throws(Failure) {
+    public init(_ settings: Settings, time: any TimeSource = SystemTime()) throws(Failure) {
         self.settings = settings
         store = try settings.openStore()
         now = time.now()
     }
 
-    func close() { store.close() }
+    public func close() { store.close() }
 
-    func read<Answer>(_ query: Query<Answer>) throws(Failure) -> Answer {
+    public func read<Answer>(_ query: Query<Answer>) throws(Failure) -> Answer {
         do throws(StoreFailure) {
             return try store.runBlocking(query)
         } catch {
@@ -29,7 +29,7 @@ struct OperatorStore {
 
     /// Runs many queries, which the store combines into few transactions. All of them run; the
     /// first failure is thrown.
-    func readAll<Answer>(_ queries: [Query<Answer>]) throws(Failure) -> [Answer] {
+    public func readAll<Answer>(_ queries: [Query<Answer>]) throws(Failure) -> [Answer] {
         do throws(StoreFailure) {
             return try store.runBlocking(queries)
         } catch {
@@ -38,7 +38,7 @@ struct OperatorStore {
     }
 
     /// Checks the audit. `progress` is called with the number of rows that were read so far.
-    func verifyAudit(heads: [AuditHead], progress: (Int) -> Void) throws(Failure) -> AuditVerification {
+    public func verifyAudit(heads: [AuditHead], progress: (Int) -> Void) throws(Failure) -> AuditVerification {
         guard Files.isReadable(settings.path(of: settings.masterKey)) else {
             throw Failure(
                 .failed, "the master key cannot be read", next: "The check needs it. Run the command as the operator.")
@@ -51,7 +51,7 @@ struct OperatorStore {
     }
 
     /// Signs rows that old keys have signed again, under the current key.
-    func signAgain() throws(Failure) {
+    public func signAgain() throws(Failure) {
         do throws(StoreFailure) {
             _ = try store.signAgainBlocking()
         } catch {
@@ -60,13 +60,13 @@ struct OperatorStore {
     }
 
     /// Runs a change under a new operation.
-    func run<Answer>(_ change: (Operation) -> Query<Answer>) throws(Failure) -> Answer {
+    public func run<Answer>(_ change: (Operation) -> Query<Answer>) throws(Failure) -> Answer {
         try read(change(try newOperation()))
     }
 
     /// Runs a change under a new operation. Returns nil if a row that the change relies on is not
     /// genuine.
-    func runIfGenuine<Answer>(_ change: (Operation) -> Query<Answer>) throws(Failure) -> Answer? {
+    public func runIfGenuine<Answer>(_ change: (Operation) -> Query<Answer>) throws(Failure) -> Answer? {
         let query = change(try newOperation())
         do throws(StoreFailure) {
             return try store.runBlocking(query)
@@ -87,7 +87,7 @@ struct OperatorStore {
     }
 
     /// Adds the last report of the phone. One that is not genuine is left out, and marked.
-    func addReport(to device: inout Accounts.Device) throws(Failure) {
+    public func addReport(to device: inout Accounts.Device) throws(Failure) {
         guard let report = try readIfGenuine(DeviceReports.last(of: device.view.id)) else {
             device.view.isReportForged = true
             return
@@ -96,16 +96,16 @@ struct OperatorStore {
     }
 
     /// Adds the reports of the user's phones, and checks the user's row.
-    func complete(_ user: inout Accounts.User) throws(Failure) {
+    public func complete(_ user: inout Accounts.User) throws(Failure) {
         user.isForged = try readIfGenuine(Accounts.check(user.id)) == nil
         for index in user.devices.indices { try addReport(to: &user.devices[index]) }
     }
 
-    func newOperation() throws(Failure) -> Operation {
+    public func newOperation() throws(Failure) -> Operation {
         Operations(masterKey: try settings.loadMasterKey().secret, randomness: SystemRandomness()).new()
     }
 
-    func website(named name: String) throws(Failure) -> Websites.Listed {
+    public func website(named name: String) throws(Failure) -> Websites.Listed {
         guard let website = try read(Websites.named(name)) else {
             throw Failure(
                 .notFound, "there is no website \(name)", next: "'twoefay website list' shows the websites.")
@@ -118,17 +118,17 @@ struct OperatorStore {
         return website
     }
 
-    func renew(
+    public func renew(
         _ website: RenewedWebsite, of id: WebsiteID, directory: String
     ) throws(Failure) -> RenewedWebsite.Credentials {
         try website.write(
             of: id, to: store, settings: settings, directory: directory, at: now, as: try newOperation())
     }
 
-    static let usersWebsite = Command.Option("website", .one("NAME"), "The website of the user (required).")
+    public static let usersWebsite = Command.Option("website", .one("NAME"), "The website of the user (required).")
 
     /// Returns the user that the first operand and `--website` name.
-    func user(_ invocation: Invocation) throws(Failure) -> Accounts.User {
+    public func user(_ invocation: Invocation) throws(Failure) -> Accounts.User {
         guard let website = invocation.value("website") else {
             throw Failure(
                 .usage, "--website is missing",
@@ -143,7 +143,7 @@ struct OperatorStore {
     }
 
     /// Returns the phone whose id is the first operand.
-    func device(_ invocation: Invocation) throws(Failure) -> Accounts.Device {
+    public func device(_ invocation: Invocation) throws(Failure) -> Accounts.Device {
         let text = invocation.operand(0)
         let next = "'twoefay device list USER --website NAME' shows the phones of a user."
         guard let id = DeviceID(text) else {
