@@ -7,6 +7,9 @@ public enum Actor: Sendable, Equatable {
     case phone(DeviceID)
     /// A source of users, whose sync changes a user.
     case directory(String)
+    /// An account of the operating system that uses the control socket, in this role, with the reason
+    /// that it gave.
+    case account(role: String, name: String, reason: String?)
     /// A caller without an identity, such as a phone that is not bound yet.
     case anyone
 
@@ -16,8 +19,14 @@ public enum Actor: Sendable, Equatable {
         case .website(let name): "website \(name)"
         case .phone(let id): "phone \(id.text)"
         case .directory(let source): "directory \(source)"
+        case .account(let role, let name, _): "\(role) \(name)"
         case .anyone: "anyone"
         }
+    }
+
+    /// The reason for its changes, for the audit.
+    public var reason: String? {
+        if case .account(_, _, let reason) = self { reason } else { nil }
     }
 
     private static let local = TaskLocal<Actor?>(wrappedValue: nil)

@@ -73,7 +73,8 @@ public final class Store: Sendable {
         let loop = EventLoop.current
         let script = try script.resolved(by: keys.personal)
         let cause = AuditCause(
-            actor: Actor.current?.text ?? author.actor, request: LoggedRequest.id, reason: author.reason)
+            actor: Actor.current?.text ?? author.actor, request: LoggedRequest.id,
+            reason: Actor.current?.reason ?? author.reason)
         let answer = await withUnsafeContinuation { continuation in
             let submission = Submission(script, of: .current, by: cause, deadline: time.instant() + limit, loop: loop) {
                 continuation.resume(returning: $0)
