@@ -314,7 +314,7 @@ let programs = layer(
     module(
         "Commands",
         ["Bytes", "Crypto", "Daemon", "Domain", "JSON", "QR", "Relay", "Storage", "Webhooks", "World"]),
-    program("twoefayd", ["CLinux", "Daemon"]),
+    program("twoefayd", ["CLinux", "Commands", "Daemon"]),
     program("twoefay-keys", ["Daemon"]),
     program(
         "twoefay",
@@ -371,8 +371,8 @@ let system = layer(
     tests(
         "Program",
         [
-            "Bytes", "Crypto", "Daemon", "Domain", "JSON", "Log", "Storage", "TestSupport", "World", "twoefay",
-            "twoefayd",
+            "Bytes", "Commands", "Crypto", "Daemon", "Domain", "JSON", "Log", "Storage", "TestSupport", "World",
+            "twoefay", "twoefayd",
         ]),
     tests(
         "Simulation",

@@ -83,7 +83,7 @@ static inline int clinux_accept(int listener, struct sockaddr *address, socklen_
     return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
-// KeyService: a struct that Glibc's Swift module does not have.
+// KeyService and the control socket: a struct that Glibc's Swift module does not have.
 
 /// Returns the user and process at the other end of a Unix socket. -1 and errno if the kernel does
 /// not report them.
@@ -94,6 +94,20 @@ static inline int clinux_peer(int socket, uid_t *user, pid_t *process) {
     *user = peer.uid;
     *process = peer.pid;
     return 0;
+}
+
+/// Returns the number of further groups of the user at the other end of a Unix socket (Linux 4.13),
+/// which are copied to `groups`. -1 and errno if the kernel does not report them, or if they are more
+/// than `most`.
+static inline int clinux_peer_groups(int socket, uid_t *user, gid_t *group, gid_t *groups, uint32_t most) {
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return -1;
+    *user = peer.uid;
+    *group = peer.gid;
+    length = most * sizeof *groups;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups, &length) != 0) return -1;
+    return (int)(length / sizeof *groups);
 }
 
 /// Returns a descriptor that is readable when the process has ended (Linux 5.3). -1 and errno if

@@ -1,6 +1,5 @@
 import Daemon
 import Domain
-import Glibc
 import JSON
 import QR
 import Relay
@@ -19,7 +18,7 @@ extension Tool {
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
         let pin = try settings.loadActivationPin(at: SystemTime().now())
-        let store = try OperatorStore(settings)
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         try user.requireEnabled()
@@ -47,7 +46,7 @@ extension Tool {
             """
             An activation code for one more phone of \(user.fullName), valid until \(activation.expiresAt.rfc3339):
 
-            \(code.terminal(colored: isatty(STDOUT_FILENO) == 1))
+            \(code.terminal(colored: invocation.isOnTerminal))
             \(activation.uri)
 
             Show it only to \(user.username): whoever scans it can answer for this user. It works once.\(warning(user))

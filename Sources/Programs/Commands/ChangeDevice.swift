@@ -31,7 +31,7 @@ extension Tool {
                 operands: [.init("DEVICE", "The phone's id of 32 digits, as in 'device list'.")],
                 notes: notes + "Running relays apply the change at the phone's next request.")
         ) { invocation throws(Failure) in
-            let store = try OperatorStore(try Settings.load(invocation))
+            let store = try OperatorStore(invocation)
             defer { store.close() }
             let device = try store.device(invocation)
             guard

@@ -28,14 +28,14 @@ extension Tool {
             try invocation.line("document", limit: Identities.documentLimit)
         )
         let settings = try Settings.load(invocation)
-        let store = try OperatorStore(settings)
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         try user.requireEnabled()
         let website = try store.website(named: user.website)
         let policy = try WebsitePolicy(website.traits, settings: settings).policy
         let operation = try store.newOperation()
-        let activation = try user.activation(of: website.id, policy, settings, at: store.now, as: operation)
+        let activation = try user.activation(of: website.id, policy, store, as: operation)
         let check = Identities.Check(user: user.id, by: by, document: document, at: store.now)
         guard try store.read(Identities.confirm(check, activation: activation, as: operation)) else {
             throw Failure(
@@ -58,7 +58,7 @@ extension Accounts.User {
 
     /// Returns the activation that is mailed now; nil if the user needs none, or could not use it.
     fileprivate func activation(
-        of website: WebsiteID, _ policy: Policy, _ settings: Settings, at now: Timestamp, as operation: Operation
+        of website: WebsiteID, _ policy: Policy, _ store: OperatorStore, as operation: Operation
     ) throws(Failure) -> NewActivation? {
         guard policy.enrolment == .confirmed, !hasPhone, state == .active else { return nil }
         guard email != nil else {
@@ -66,18 +66,18 @@ extension Accounts.User {
                 .conflict, "\(fullName) has no mail address, to which the activation could be sent",
                 next: "Nothing was recorded. The website can set the address with PATCH /user/….")
         }
-        guard settings.mail.url != nil else {
+        guard store.settings.mail.url != nil else {
             throw Failure(
                 .conflict, "no mail server is set, so the activation cannot be sent",
                 next: "Nothing was recorded. Set mail.url and mail.from in the settings; see docs/operators/mail.md.")
         }
         let drawn = OperationSecret(drawnFrom: SystemRandomness())
         var activation = NewActivation(
-            ActivationCode(drawn), for: id, approval: policy.activationApproval, at: now)
-        let sealer = try settings.loadMasterKey().usableSealer()
+            ActivationCode(drawn), for: id, approval: policy.activationApproval, at: store.now)
+        let sealer = try store.usableSealer()
         do throws(CryptoFailure) {
             activation.mail = try ActivationMail(
-                drawn, for: id, of: website, language: nil, sender: nil, at: now, as: operation, by: sealer,
+                drawn, for: id, of: website, language: nil, sender: nil, at: store.now, as: operation, by: sealer,
                 SystemRandomness())
         } catch {
             throw Failure(.failed, "\(error)", next: "Nothing was recorded. Run it again.")

@@ -22,7 +22,7 @@ extension Tool {
                 """)
     ) { invocation throws(Failure) in
         let expiresAt = try expiry(invocation)
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         let isSet = try store.run { Expiries.set(user.id, to: expiresAt, at: store.now, as: $0) }
@@ -68,7 +68,7 @@ extension Tool {
             "user expiring", "Lists the active users who expire within seven days, the next one first.",
             options: [.init("expired", .nothing, "List the users who have expired instead, the last one first.")])
     ) { invocation throws(Failure) in
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let isPast = invocation.has("expired")
         let found = try store.read(isPast ? Expiries.past(at: store.now) : Expiries.soon(at: store.now))

@@ -13,7 +13,7 @@ extension Tool {
                 can read the master key. It reads all users, which takes a while in a large store.
                 """)
     ) { invocation throws(Failure) in
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let address = invocation.operand(0)
         let holders = try store.read(AddressHolders.find(address))

@@ -10,7 +10,7 @@ extension Tool {
             "device list", "Lists the phones of a user.",
             operands: [.init("USER", "The user name, as given to /register.")], options: [OperatorStore.usersWebsite])
     ) { invocation throws(Failure) in
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         var user = try store.user(invocation)
         try store.complete(&user)
@@ -31,7 +31,7 @@ extension Tool {
             "device show", "Shows a phone, its user and its certificates.",
             operands: [.init("DEVICE", "The phone's id of 32 digits, as in 'device list'.")])
     ) { invocation throws(Failure) in
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         var device = try store.device(invocation)
         try store.addReport(to: &device)

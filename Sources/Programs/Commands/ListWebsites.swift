@@ -25,7 +25,7 @@ extension Tool {
                 .usage, "--expiring, --unmoved and --removed exclude each other",
                 next: "Run 'twoefay website list --help' for usage.")
         }
-        let store = try OperatorStore(settings)
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         if invocation.has("expiring") {
             let days = try DayCount.read(invocation, "expiring", from: 0) ?? 30

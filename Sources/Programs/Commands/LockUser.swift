@@ -11,7 +11,7 @@ extension Tool {
             "user lock", "Locks a user until an operator unlocks it; open logins fail.",
             operands: [.init("USER", "The user name, as given to /register.")], options: [OperatorStore.usersWebsite])
     ) { invocation throws(Failure) in
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         guard try store.run({ Locks.lock(user.id, at: store.now, as: $0) }) else {
@@ -44,7 +44,7 @@ extension Tool {
                 and check the phones with 'twoefay user show'.
                 """)
     ) { invocation throws(Failure) in
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         try user.requireEnabled()

@@ -22,14 +22,14 @@ extension Tool {
     ) { invocation throws(Failure) in
         let help = "Run 'twoefay notice leave --help' for usage."
         guard let title = invocation.value(title.name) else { throw Failure(.usage, "--title is missing", next: help) }
-        let text = invocation.operand(1) == "-" ? standardInput() : invocation.operand(1)
+        let text = invocation.noticeOperands[1]
         if let complaint = FieldRule.line(title, limit: NoticeLimits.title) {
             throw Failure(.usage, "--title \(complaint)", next: help)
         }
         if let complaint = FieldRule.lines(text, limit: NoticeLimits.text) {
             throw Failure(.usage, "TEXT \(complaint)", next: help)
         }
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         let operation = try store.newOperation()
@@ -56,7 +56,7 @@ extension Tool {
             "notice list", "Lists the notices of a user, the newest first, and shows which were fetched.",
             operands: [.init("USER", "The user name, as given to /register.")], options: [OperatorStore.usersWebsite])
     ) { invocation throws(Failure) in
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         let notices = try store.read(NoticeRows.all(of: user.id))
@@ -88,7 +88,7 @@ extension Tool {
         guard let id = NoticeID(invocation.operand(1)) else {
             throw Failure(.usage, "NOTICE must be the 32 digits of a notice's id", next: next)
         }
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         let withdrawal = NoticeWithdrawal(id, of: user.id, by: .operator, at: store.now)
@@ -104,13 +104,17 @@ extension Tool {
 
     private static let title = Command.Option(
         "title", .one("TEXT"), "The title, with at most \(NoticeLimits.title) characters (required).")
+}
 
-    /// Returns the text of standard input without the line breaks at its end.
-    private static func standardInput() -> String {
+extension Invocation {
+    /// The operands of `notice leave`, with the text of standard input in place of `-`. A relay has
+    /// no input: the tool has read it before.
+    var noticeOperands: [String] {
+        guard operand(1) == "-", host == nil else { return operands }
         var text = ""
         while let line = readLine(strippingNewline: false) { text += line }
         while text.last == "\n" { text.removeLast() }
-        return text
+        return [operand(0), text]
     }
 }
 

@@ -1,25 +1,50 @@
+import Crypto
 import Daemon
 import Domain
 import Relay
 import Storage
 import World
 
-/// The store as the operator's commands use it. A command changes the store directly, as a relay
-/// would. A running relay sees the change at its next request.
+/// The store as the operator's commands use it. A command of the tool changes the store directly, as
+/// a relay would; a running relay sees the change at its next request. For a caller of its control
+/// socket, the relay runs the command with a store and keys of its own.
 public struct OperatorStore {
     public let now: Timestamp
     public let settings: Settings
     private let store: Store
+    /// The running relay that performs the command; nil if the tool does.
+    private let host: CommandHost?
 
     public init(_ settings: Settings, time: any TimeSource = SystemTime()) throws(Failure) {
         self.settings = settings
         store = try settings.openStore()
+        host = nil
         now = time.now()
     }
 
-    public func close() { store.close() }
+    /// Opens the store of a command, or takes that of the relay that performs it.
+    public init(_ invocation: Invocation) throws(Failure) {
+        guard let host = invocation.host else {
+            self = try OperatorStore(try Settings.load(invocation))
+            return
+        }
+        self.init(served: host)
+    }
+
+    private init(served host: CommandHost) {
+        settings = host.settings
+        store = host.store
+        self.host = host
+        now = SystemTime().now()
+    }
+
+    public func close() { if host == nil { store.close() } }
+
+    /// Whether a relay performs the command for somebody else.
+    public var isServed: Bool { host != nil }
 
     public func read<Answer>(_ query: Query<Answer>) throws(Failure) -> Answer {
+        try host?.requireCaller()
         do throws(StoreFailure) {
             return try store.runBlocking(query)
         } catch {
@@ -102,7 +127,14 @@ public struct OperatorStore {
     }
 
     public func newOperation() throws(Failure) -> Operation {
-        Operations(masterKey: try settings.loadMasterKey().secret, randomness: SystemRandomness()).new()
+        if let host { return host.newOperation() }
+        return Operations(masterKey: try settings.loadMasterKey().secret, randomness: SystemRandomness()).new()
+    }
+
+    /// Returns the sealer for secrets.
+    public func usableSealer() throws(Failure) -> Sealer {
+        if let host { return try host.usableSealer() }
+        return try settings.loadMasterKey().usableSealer()
     }
 
     public func website(named name: String) throws(Failure) -> Websites.Listed {

@@ -25,7 +25,7 @@ extension Tool {
                 """)
     ) { invocation throws(Failure) in
         let filter = try filter(invocation)
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         if let website = filter.website { _ = try store.website(named: website) }
         var more = filter
@@ -52,7 +52,7 @@ extension Tool {
                 written by a relay, or was changed later. It stays dead until 'rows adopt outbox ID'.
                 """)
     ) { invocation throws(Failure) in
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let ids = try dead(invocation, store)
         var replayed: [OutboxEntryID] = []
@@ -86,7 +86,7 @@ extension Tool {
                 dropped; the login's next webhook then no longer waits for it.
                 """)
     ) { invocation throws(Failure) in
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let ids = try ids(invocation)
         for id in ids {

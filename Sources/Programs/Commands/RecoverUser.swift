@@ -25,8 +25,7 @@ extension Tool {
     ) { invocation throws(Failure) in
         let help = "Run 'twoefay user recover --help' for usage."
         let lost = try invocation.lostFactor(help)
-        let settings = try Settings.load(invocation)
-        let store = try OperatorStore(settings)
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         let website = try store.recoverable(user)
@@ -85,8 +84,7 @@ extension Tool {
             try invocation.words("by", limit: Identities.byLimit, help),
             try invocation.words("note", limit: Identities.documentLimit, help)
         )
-        let settings = try Settings.load(invocation)
-        let store = try OperatorStore(settings)
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         let website = try store.recoverable(user)
@@ -135,7 +133,7 @@ extension Tool {
             options: [OperatorStore.usersWebsite, factor])
     ) { invocation throws(Failure) in
         let lost = try invocation.lostFactor("Run 'twoefay user cancel-recovery --help' for usage.")
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         let now = store.now
@@ -214,7 +212,7 @@ extension OperatorStore {
     ) throws(Failure) -> RecoveryMail.Delivery {
         RecoveryMail.Delivery(
             to: user.id, of: website.id, language: nil, sender: nil, at: now, as: operation,
-            by: try settings.loadMasterKey().usableSealer(), SystemRandomness())
+            by: try usableSealer(), SystemRandomness())
     }
 
     /// Returns the open recoveries of a factor, the newest first.

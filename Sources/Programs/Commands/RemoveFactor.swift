@@ -24,7 +24,7 @@ extension Tool {
                 Removing recovery removes all recovery codes. Approvals that were not used yet become invalid.
                 """)
     ) { invocation throws(Failure) in
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         let text = invocation.operand(1)

@@ -19,7 +19,7 @@ extension Tool {
             throw Failure(
                 .usage, "NAME \(complaint)", next: "Run 'twoefay device rename --help' for usage.")
         }
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let device = try store.device(invocation)
         var change = DeviceChange(device.view.id, of: device.user, by: .operator, at: store.now)

@@ -11,7 +11,7 @@ extension Tool {
             "user show", "Shows a user: state, newest login, phones and code factors.",
             operands: [.init("USER", "The user name, as given to /register.")], options: [OperatorStore.usersWebsite])
     ) { invocation throws(Failure) in
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         var user = try store.user(invocation)
         try store.complete(&user)

@@ -13,7 +13,7 @@ extension Tool {
             operands: [.init("NAME", "The website's name, as in 'website list'.")])
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
-        let store = try OperatorStore(settings)
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let website = try store.website(named: invocation.operand(0))
         let policy = try WebsitePolicy(website.traits, settings: settings)

@@ -25,7 +25,7 @@ extension Tool {
         }
         let relay = try Probe.ready(settings, authority: authority)
         let now = SystemTime().now()
-        let store = storeStatus(settings, at: now)
+        let store = storeStatus(invocation, at: now)
         let origin = settings.origin.settingsText
 
         var lines = [relay.line(origin)]
@@ -86,36 +86,27 @@ extension Tool {
         return Report(lines.joined(separator: "\n"), json: .object(members), code: isWell ? .ok : .unavailable)
     }
 
-    private static func storeStatus(
-        _ settings: Settings, at now: Timestamp
-    ) -> Result<StoreReport, Failure> {
-        do throws(Failure) {
-            let store = try settings.openStore()
+    private static func storeStatus(_ invocation: Invocation, at now: Timestamp) -> Result<StoreReport, Failure> {
+        Result { () throws(Failure) in
+            let store = try OperatorStore(invocation)
             defer { store.close() }
-            let pins = try ServerReplacement(settings, keyPath: nil).underWay()
-            do throws(StoreFailure) {
-                let missing = try pins.map { statement throws(StoreFailure) in
-                    try store.runBlocking(StatedPins.missing(statement.sequence))
-                }
-                return .success(
-                    StoreReport(
-                        pins: pins, missingPins: missing ?? 0,
-                        work: try store.runBlocking(StoreStatus.query),
-                        texts: try store.runBlocking(SMSUsageReport.query(of: now)),
-                        syncs: try store.runBlocking(DirectoryRuns.all),
-                        expiring: try store.runBlocking(Expiries.soon(at: now, most: 1)),
-                        websites: try store.runBlocking(Websites.expiries(at: now)),
-                        tenants: TenantReport(
-                            try store.runBlocking(Websites.list()),
-                            try store.runBlocking(WebsiteUsageRows.totals(of: nil, on: UsageDay(now))), settings),
-                        keys: try store.runBlocking(RollingKeyRows.read(.nonces)).map(\.era),
-                        secrets: try store.runBlocking(WebhookSecretAge.all),
-                        personal: try store.runBlocking(PersonalSealingRuns.last)))
-            } catch {
-                return .failure(Failure(store: error))
+            let pins = try ServerReplacement(store.settings, keyPath: nil).underWay()
+            let missing = try pins.map { statement throws(Failure) in
+                try store.read(StatedPins.missing(statement.sequence))
             }
-        } catch {
-            return .failure(error)
+            return StoreReport(
+                pins: pins, missingPins: missing ?? 0,
+                work: try store.read(StoreStatus.query),
+                texts: try store.read(SMSUsageReport.query(of: now)),
+                syncs: try store.read(DirectoryRuns.all),
+                expiring: try store.read(Expiries.soon(at: now, most: 1)),
+                websites: try store.read(Websites.expiries(at: now)),
+                tenants: TenantReport(
+                    try store.read(Websites.list()),
+                    try store.read(WebsiteUsageRows.totals(of: nil, on: UsageDay(now))), store.settings),
+                keys: try store.read(RollingKeyRows.read(.nonces)).map(\.era),
+                secrets: try store.read(WebhookSecretAge.all),
+                personal: try store.read(PersonalSealingRuns.last))
         }
     }
 }

@@ -21,8 +21,7 @@ extension Tool {
                 website are told of it. Never call somebody to ask for a code: the help desk only reads codes out.
                 """)
     ) { invocation throws(Failure) in
-        let settings = try Settings.load(invocation)
-        let store = try OperatorStore(settings)
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let device = try store.device(invocation)
         if invocation.has("withdraw") { return try withdraw(device, store) }
@@ -36,7 +35,7 @@ extension Tool {
         let website = try store.website(named: device.website)
         let operation = try store.newOperation()
         let drawn = OperationSecret(drawnFrom: SystemRandomness())
-        let sealer = try settings.loadMasterKey().usableSealer()
+        let sealer = try store.usableSealer()
         let new: NewUnlockCode
         do throws(CryptoFailure) {
             new = try NewUnlockCode(

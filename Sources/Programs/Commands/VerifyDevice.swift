@@ -15,7 +15,7 @@ extension Tool {
                 made. Ask the user before. Websites can do the same (docs/websites/api.md).
                 """)
     ) { invocation throws(Failure) in
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let device = try store.device(invocation)
         guard let since = device.view.verifySince else {

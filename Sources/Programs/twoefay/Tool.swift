@@ -11,7 +11,7 @@ extension Tool {
         ] + ofUsers + ofDevices + ofPhones + [importTokens] + ofDirectories + [
             testDirectory, syncDirectory, testMail, testSMS, showTemplates,
         ] + ofOutbox + [migrate, backup, restore, rekey] + ofKeys + [verifyRows, adoptRow, verifyAudit] + ofAudit + [
-            doctor, status, printCompletion, printManPage,
+            doctor, reloadRelay, status, printCompletion, printManPage,
         ]
 
     private static let ofPhones: [Subcommand] = [
@@ -27,8 +27,7 @@ extension Tool {
         commands: subcommands.map { subcommand in
             var command = subcommand.command
             command.examples = examples(of: command.name)
-            if recordedCommands.contains(command.name) { command.options.append(Program.reasonOption) }
-            return command
+            return withOptions(command)
         })
 
     static func run(_ arguments: [String]) -> Int32 {
@@ -37,6 +36,7 @@ extension Tool {
                 // Our own bug: the reader accepts only the commands of this very list.
                 fatalError("a command without a function: \(invocation.command.name)")
             }
+            if let report = try performedByRelay(invocation) { return report }
             return try subcommand.run(invocation)
         }
     }

@@ -1,4 +1,5 @@
+import Commands
 import Daemon
 import Glibc
 
-exit(DaemonProgram.run(Array(CommandLine.arguments.dropFirst())))
+exit(DaemonProgram.run(Array(CommandLine.arguments.dropFirst()), RelayCommands()))

@@ -3,13 +3,13 @@ import EventLoop
 import Glibc
 
 /// Stream sockets in the file system. They do not block.
-enum UnixSocket {
+public enum UnixSocket {
     /// The length of the longest path that the kernel accepts, in bytes.
     static let longestPath = 107
 
     /// Listens at a path. A socket that an ended process left there is replaced; one that a running
     /// process listens on is not.
-    static func listen(_ path: String, mode: mode_t) throws(SystemFailure) -> Int32 {
+    public static func listen(_ path: String, mode: mode_t) throws(SystemFailure) -> Int32 {
         if isSocket(path), let failure = failureToConnect(path), failure.code == ECONNREFUSED { unlink(path) }
         let fd = try open()
         guard withAddress(path, { bind(fd, $0, $1) }) == 0 else { throw closing(fd, "bind") }
@@ -20,7 +20,7 @@ enum UnixSocket {
     }
 
     /// Connects at once, or throws.
-    static func connect(_ path: String) throws(SystemFailure) -> Int32 {
+    public static func connect(_ path: String) throws(SystemFailure) -> Int32 {
         let fd = try open()
         guard withAddress(path, { Glibc.connect(fd, $0, $1) }) == 0 else { throw closing(fd, "connect") }
         return fd

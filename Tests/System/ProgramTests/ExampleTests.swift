@@ -1,3 +1,4 @@
+import Commands
 import Daemon
 import TestSupport
 import Testing

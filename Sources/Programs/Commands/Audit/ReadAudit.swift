@@ -16,7 +16,7 @@ extension Tool {
         guard let count = Int(text), 1...1000 ~= count else {
             throw Failure(.usage, "--count must be a number from 1 to 1000", next: "Without it, 20 rows are shown.")
         }
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         var events: [AuditEvent] = []
         if let (first, last) = try store.read(AuditTrail.bounds) {
@@ -41,8 +41,13 @@ extension Tool {
         guard let limit = Int(invocation.value("limit") ?? "1000"), limit > 0 else {
             throw Failure(.usage, "--limit must be a number above 0", next: "Without it, 1000 rows are shown at most.")
         }
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
+        guard !store.isServed || limit <= mostServed else {
+            throw Failure(
+                .usage, "--limit must be at most \(mostServed) over the control socket",
+                next: "Use --since and --until for further rows. 'twoefay audit export' writes all of them to a file.")
+        }
         let filter = try AuditFilter.read(invocation, store)
         var events: [AuditEvent] = []
         try store.eachAuditPage(filter) { page in
@@ -51,6 +56,9 @@ extension Tool {
         }
         return report(Array(events.prefix(limit)))
     }
+
+    /// The rows that a relay keeps in memory for a caller of its control socket.
+    private static let mostServed = 10_000
 
     static let exportAudit = Subcommand(
         command: Command(
@@ -65,7 +73,7 @@ extension Tool {
         guard let path = invocation.value("out") else {
             throw Failure(.usage, "--out is missing", next: "Name a new file for the rows.")
         }
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let filter = try AuditFilter.read(invocation, store)
         let count: Int

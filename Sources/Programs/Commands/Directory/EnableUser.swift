@@ -13,7 +13,7 @@ extension Tool {
                 before returns. A sync does the same by itself if the user is in the directory again, and keeps the user there.
                 """)
     ) { invocation throws(Failure) in
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         guard try store.run({ Locks.enable(user.id, at: store.now, as: $0) }) else {

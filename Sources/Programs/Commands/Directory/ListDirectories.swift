@@ -8,7 +8,7 @@ extension Tool {
         command: Command("directory list", "Lists the sources of users, with their last syncs.")
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
-        let store = try OperatorStore(settings)
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let last = try store.read(DirectoryRuns.all)
         let directories = settings.directories.all

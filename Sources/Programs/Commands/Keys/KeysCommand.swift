@@ -11,7 +11,7 @@ extension Tool {
             notes: "The relays make, use and delete these keys by the schedule under 'rolling' in the settings.")
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
-        let store = try OperatorStore(settings)
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let rows = try store.read(RollingKeyRows.read(.nonces))
         let eras = rows.map(\.era)
@@ -50,9 +50,9 @@ extension Tool {
                 .conflict, settings.withoutRollingKeys,
                 next: "Nothing was changed. 'twoefay rekey' changes the master key, from which the keys are derived.")
         }
-        let sealer = try settings.loadMasterKey().usableSealer()
-        let store = try OperatorStore(settings)
+        let store = try OperatorStore(invocation)
         defer { store.close() }
+        let sealer = try store.usableSealer()
         let found = RollingKeys(try store.read(RollingKeyRows.read(kind)), with: sealer)
         let roll: KeyRoll?
         do {

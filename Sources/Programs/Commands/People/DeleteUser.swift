@@ -16,7 +16,7 @@ extension Tool {
                 may register the name again, as another user. See docs/operators/people.md.
                 """)
     ) { invocation throws(Failure) in
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         let website = try store.website(named: user.website)

@@ -16,7 +16,7 @@ extension Tool {
                   twoefay --config /etc/twoefay/twoefay.yaml user export ada --website shop > ada.json
                 """)
     ) { invocation throws(Failure) in
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         guard try store.run({ PersonalExport.audit(of: user.id, at: store.now, as: $0) }) else {

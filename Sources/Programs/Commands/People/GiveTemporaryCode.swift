@@ -30,8 +30,7 @@ extension Tool {
                 """)
     ) { invocation throws(Failure) in
         let wanted = try WantedTemporaryCode(invocation)
-        let settings = try Settings.load(invocation)
-        let store = try OperatorStore(settings)
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         if invocation.has("revoke") { return try revoke(user, invocation, store) }
@@ -42,7 +41,7 @@ extension Tool {
                 "\(user.fullName) has a temporary code, valid until \(former.expiresAt.rfc3339). It becomes void, but what it "
                     + "has approved stays (--revoke ends that, too).")
         }
-        let sealer = try settings.loadMasterKey().usableSealer()
+        let sealer = try store.usableSealer()
         let operation = try store.newOperation()
         let text = TemporaryCode.text(SystemRandomness().bytes(TemporaryCode.bytes))
         guard

@@ -83,12 +83,14 @@ extension Invocation {
 private struct UserPrinter {
     private let store: OperatorStore
     private let websites: [Websites.Listed]
+    private let invocation: Invocation
     private let isJSON: Bool
     private let limit: Int
     private let after: String
 
     init(_ invocation: Invocation, limit: Int, after: String) throws(Failure) {
-        store = try OperatorStore(try Settings.load(invocation))
+        store = try OperatorStore(invocation)
+        self.invocation = invocation
         isJSON = invocation.has("json")
         self.limit = limit
         self.after = after
@@ -116,7 +118,7 @@ private struct UserPrinter {
                     count += 1
                     guard count < limit else { break }
                 }
-                Program.say(lines)
+                invocation.say(lines)
                 if count == limit { return summary(count, website.name, next: last) }
                 guard page.count == UserList.pageSize else { break }
             }

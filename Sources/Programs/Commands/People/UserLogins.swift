@@ -27,7 +27,7 @@ extension Tool {
         guard let end else {
             throw Failure(.usage, "--before must be a time such as 2026-12-31T12:00:00Z", next: help)
         }
-        let store = try OperatorStore(try Settings.load(invocation))
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
         let logins = try store.read(LoginHistory.logins(of: user.id, before: end, most: limit))

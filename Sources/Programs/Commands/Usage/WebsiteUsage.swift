@@ -24,7 +24,7 @@ extension Tool {
                 .usage, "--month must be a month such as 2026-11", next: "Run 'twoefay website usage --help' for usage."
             )
         }
-        let store = try OperatorStore(settings)
+        let store = try OperatorStore(invocation)
         defer { store.close() }
         let names = invocation.operands
         for name in names { _ = try store.website(named: name) }

@@ -75,6 +75,14 @@ public struct Invocation: Sendable {
     public let command: Command
     public let operands: [String]
     let given: [String: [String]]
+    /// The running relay that performs the command; nil if the tool does.
+    public var host: CommandHost?
+
+    init(command: Command, operands: [String], given: [String: [String]]) {
+        self.command = command
+        self.operands = operands
+        self.given = given
+    }
 
     public func has(_ option: String) -> Bool { given[option] != nil }
     public func values(_ option: String) -> [String] { given[option] ?? [] }

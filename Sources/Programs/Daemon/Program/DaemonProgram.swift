@@ -23,7 +23,8 @@ public enum DaemonProgram {
                 ], notes: "The log goes to standard error. To create an installation: twoefay init DIR")
         ])
 
-    public static func run(_ arguments: [String]) -> Int32 {
+    /// - Parameter commands: those that the relay performs for callers of its control socket.
+    public static func run(_ arguments: [String], _ commands: any ControlCommands) -> Int32 {
         Program.run(reader, arguments, complain: Program.printErrorWithinDeadline) { invocation throws(Failure) in
             let memory = MemoryProtection.begin()
             let now = SystemTime().now()
@@ -32,6 +33,7 @@ public enum DaemonProgram {
             if invocation.has("check") { return try check(settings, files, [exposed].compactMap { $0 }, at: now) }
             let inherited = try InheritedSockets.take()
             let supervisor = Supervisor.connect()
+            let listener = try ControlListener.open(settings)
             // This log writes at once, because a log with its own thread must not start before the
             // process is restricted.
             let log = Log(format: settings.log.format, minimum: settings.log.level)
@@ -39,9 +41,9 @@ public enum DaemonProgram {
             if let fault = supervisor.fault { log.warning("daemon.unmanaged", [.reason: fault]) }
             if let exposed { log.warning("settings.exposed", [.reason: exposed]) }
             let hardening = try settings.restrictProcess(log: log)
-            try Daemon.run(settings, files, inherited, supervisor, hardening: hardening) { () throws(Failure) in
-                try Settings.loadWithPlaces(invocation)
-            }
+            try Daemon.run(
+                settings, files, inherited, supervisor, listener, commands, hardening: hardening
+            ) { () throws(Failure) in try Settings.loadWithPlaces(invocation) }
             return Report("", json: .object([:]))
         }
     }
@@ -50,6 +52,10 @@ public enum DaemonProgram {
         _ settings: Settings, _ files: LoadedFiles, _ warnings: [String], at now: Timestamp
     ) throws(Failure) -> Report {
         try settings.requireHardening()
+        if let socket = settings.control.socket {
+            _ = try ControlGroups(settings.control)
+            try ControlListener.requireDirectory(of: settings.path(of: socket))
+        }
         let hardening = settings.hardeningReport()
         let store = try settings.openStore()
         defer { store.close() }

@@ -9,6 +9,11 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     case conflict = 4
     case unavailable = 5
 
+    init?(word: String) {
+        guard let code = Self.allCases.first(where: { $0.word == word }) else { return nil }
+        self = code
+    }
+
     /// The status as a word, for `--json`.
     public var word: String {
         switch self {
@@ -48,10 +53,21 @@ public struct Report: Sendable {
     /// The exit status. It is not `ok` if the command worked but reports a bad state, such as
     /// `status` of a relay that is down.
     public let code: ExitCode
+    /// Whether the output was printed already.
+    let isPrinted: Bool
 
     public init(_ text: String, json: JSONValue, code: ExitCode = .ok) {
         self.text = text
         self.json = json
         self.code = code
+        isPrinted = false
+    }
+
+    /// A result whose output was printed already.
+    init(printed code: ExitCode) {
+        text = ""
+        json = .null
+        self.code = code
+        isPrinted = true
     }
 }

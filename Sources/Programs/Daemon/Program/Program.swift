@@ -39,7 +39,7 @@ public enum Program {
                 return ExitCode.ok.rawValue
             case .run(let invocation):
                 let report = try work(invocation)
-                let text = invocation.has("json") ? line(report.json) : report.text
+                let text = printed(report, asJSON: invocation.has("json"))
                 if !text.isEmpty { print(text) }
                 return report.code.rawValue
             }
@@ -47,6 +47,12 @@ public enum Program {
             complain(arguments.contains("--json") ? line(error.json) : "\(reader.program): \(error.text)")
             return error.code.rawValue
         }
+    }
+
+    /// Returns what is printed of a result.
+    static func printed(_ report: Report, asJSON: Bool) -> String {
+        if report.isPrinted { return "" }
+        return asJSON ? line(report.json) : report.text
     }
 
     private static func line(_ value: JSONValue) -> String {

@@ -46,6 +46,8 @@ final class Components: Sendable {
     let relay: Relay
     let backgroundWork = BackgroundWork()
     let directories: DirectoryWork
+    /// What the control socket needs; nil if there is none.
+    let control: ControlResources?
     let geolocation: Geolocation
     let attestations: AttestationHealth
     let certificates: Certificates
@@ -136,6 +138,7 @@ final class Components: Sendable {
             directories = try DirectoryWork(
                 settings, store: store, relay: relay.id, operationsKey: operationsKey, sealer: try files.keys.sealer(),
                 randomness: randomness, time: time, log: log, registry)
+            control = try ControlResources.open(settings, files.keys, beside: store, options, log: log)
         } catch let failure as Failure {
             store.close()
             throw failure
@@ -180,6 +183,7 @@ final class Components: Sendable {
         webPush?.close()
         couriers.mail?.close()
         webhookCourier.close()
+        control?.close()
         store.close()
         closeIssuer()
         drawing.close()

@@ -50,6 +50,8 @@ public final class Daemon: Sendable {
     private let work: PeriodicWork
     let backgroundWork: BackgroundWork
     let directories: DirectoryWork
+    /// What the control socket needs; nil if there is none.
+    let control: ControlResources?
     private let closeIssuer: @Sendable () -> Void
     let certificates: Certificates
     /// Restrictions on this process; nil if the settings turn hardening off.
@@ -113,6 +115,7 @@ public final class Daemon: Sendable {
         relay = components.relay
         backgroundWork = components.backgroundWork
         directories = components.directories
+        control = components.control
         closeIssuer = components.closeIssuer
         api = components.api
         geolocation = components.geolocation
@@ -245,6 +248,7 @@ public final class Daemon: Sendable {
             page?.value.stop()
         }
         heads?.close()
+        control?.close()
         store.close()
         closeIssuer()
         group.stopAndJoin()
@@ -255,15 +259,11 @@ public final class Daemon: Sendable {
     /// Serves until a signal stops it; reload signals before that reload. A second stop signal
     /// calls `atExit` and ends the process at once.
     func runUntilStopped(
-        _ signals: Signals, _ supervisor: Supervisor, atExit: @escaping @Sendable () -> Void
+        _ signals: Signals, _ supervisor: Supervisor, _ reloads: Reloads, _ socket: ControlSocket?,
+        atExit: @escaping @Sendable () -> Void
     ) async {
-        let status = "Serves at \(address)."
         supervisor.ready(status)
-        while case .reload = await signals.next() {
-            supervisor.reloading(at: SystemTime().instant())
-            let failure = await reload()
-            supervisor.ready(failure?.reloadStatus ?? status)
-        }
+        while case .reload = await signals.next() { _ = await reloads.run() }
         supervisor.stopping()
         EventLoop.current?.spawn { [log] in
             while case .reload = await signals.next() {}
@@ -271,19 +271,59 @@ public final class Daemon: Sendable {
             atExit()
             Machine.exit(.failed)
         }
+        await socket?.stop()
         await stop()
+    }
+
+    private var status: String { "Serves at \(address)." }
+
+    /// The reloads that signals and callers of the control socket ask for. A service manager is told
+    /// of each.
+    private func reloads(_ supervisor: Supervisor) -> Reloads {
+        Reloads { actor in
+            supervisor.reloading(at: SystemTime().instant())
+            let outcome = await self.reload(by: actor)
+            supervisor.ready(outcome.status ?? self.status)
+            return outcome
+        }
+    }
+
+    /// Starts the control socket on a loop that serves no requests. Nil if there is none.
+    private func listen(
+        _ listener: ControlListener?, _ commands: any ControlCommands, _ reloads: Reloads, on main: EventLoop
+    ) throws(Failure) -> ControlSocket? {
+        guard let listener, let control else { return nil }
+        let runner = ControlRunner(resources: control, commands: commands, log: log) { actor throws(Failure) in
+            do throws(SystemFailure) {
+                return try EventLoop.run("reload", time: SystemTime()) { _ in
+                    await main.perform { await reloads.run(actor) }
+                }
+            } catch {
+                throw Failure(.failed, "nothing was reloaded: \(error)", next: "Raise the limit of open files.")
+            }
+        }
+        do throws(SystemFailure) {
+            let socket = try ControlSocket(listener, runner, on: main, log: log)
+            try socket.start()
+            return socket
+        } catch {
+            throw Failure(.failed, "control.socket: \(error)", next: "Raise the limit of open files and threads.")
+        }
     }
 
     /// Runs the whole life of the process on the calling thread.
     public static func run(
         _ settings: Settings, _ files: LoadedFiles, _ inherited: InheritedSockets, _ supervisor: Supervisor,
-        hardening: Hardening?, reread: @escaping @Sendable () throws(Failure) -> SettingsOfFile
+        _ listener: ControlListener?, _ commands: any ControlCommands, hardening: Hardening?,
+        reread: @escaping @Sendable () throws(Failure) -> SettingsOfFile
     ) throws(Failure) {
         try MainThread.run(settings.log) { main, signals, written async throws(Failure) in
             let daemon = try await Daemon.start(
                 settings, files, inherited, hardening: hardening, log: written.log, reread: reread)
+            let reloads = daemon.reloads(supervisor)
+            let socket = try daemon.listen(listener, commands, reloads, on: main)
             supervisor.watch([main] + daemon.group.loops, on: main)
-            await daemon.runUntilStopped(signals, supervisor) { written.close() }
+            await daemon.runUntilStopped(signals, supervisor, reloads, socket) { written.close() }
         }
     }
 }

@@ -12,7 +12,7 @@ enum Account {
         return "\(name) (sudo by \(caller))"
     }
 
-    private static func name(of id: uid_t) -> String {
+    static func name(of id: uid_t) -> String {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?
         var buffer = [CChar](repeating: 0, count: 4096)

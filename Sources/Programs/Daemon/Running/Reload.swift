@@ -31,8 +31,8 @@ extension Daemon {
     /// `ReloadTests.swift`, `CourierReloadTests.swift`, `HardeningTests.swift` and
     /// `KeyProcessTests.swift` test it.
     ///
-    /// - Returns: the reason if nothing was changed; nil after a reload.
-    @discardableResult public func reload() async -> Failure? {
+    /// - Parameter actor: who asked for it at the control socket; nil for a signal.
+    @discardableResult public func reload(by actor: Actor? = nil) async -> ReloadOutcome {
         do throws(Failure) {
             let new = try reread()
             let now = settings.taking(new.settings)
@@ -43,6 +43,7 @@ extension Daemon {
             let sealer = try materials.keys.usableSealer()
             let rows = try materials.keys.usableRowAuthenticator()
             let next = try couriers.successors(materials)
+            let groups = try ControlGroups(now.control)
             // This is the last step that can fail. Nothing has changed before it.
             try adopt(materials.push)
             couriers.activate(next)
@@ -55,6 +56,7 @@ extension Daemon {
             directories.replace(now, sealer)
             store.use(rows)
             store.use(now.personalSealer(sealer))
+            try control?.replace(now, materials.keys, groups)
             if !Secret.matches(materials.keys.relay.operations.reveal(), operationsKey.reveal()) {
                 log.warning("daemon.restart", [.reason: "the key of operation ids has changed, and needs a restart"])
             }
@@ -70,17 +72,17 @@ extension Daemon {
             relay.replace(now.policy)
             replaceLimits(now)
             log.use(minimum: now.log.level)
-            reportLeft(new, besides: now)
-            await record("daemon.reloaded", note: "sealing key \(sealer.currentID)")
+            let left = reportLeft(new, besides: now)
+            await record("daemon.reloaded", note: "sealing key \(sealer.currentID)", by: actor)
             log.notice("daemon.reloaded", [.keyID: sealer.currentID])
             group.loops[0].post { [backgroundWork, relay] in
                 backgroundWork.spawn { await relay.sealPersonalValues(afresh: true) }
             }
-            return nil
+            return .reloaded(restart: left)
         } catch {
-            await record("daemon.reload", outcome: "refused", note: error.message)
+            await record("daemon.reload", outcome: "refused", note: error.message, by: actor)
             log.error("daemon.reload", [.error: error.message])
-            return error
+            return .refused(error)
         }
     }
 

@@ -28,6 +28,8 @@ extension Settings {
         now.nonceKeyHours = new.nonceKeyHours
         now.webhookSecretDays = new.webhookSecretDays
         now.log.level = new.log.level
+        now.control = new.control
+        now.control.socket = control.socket
         now.takeFiles(of: new)
         return now
     }

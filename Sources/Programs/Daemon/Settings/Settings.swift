@@ -52,6 +52,8 @@ public struct Settings: Sendable, Equatable {
     public var retention = Retention()
     /// The file to which the relay appends the heads of the audit; nil for none.
     public var auditHeads: FileName?
+    /// The socket for commands of other accounts.
+    public var control = ControlSettings()
     /// The reason that an operator gave for this run (`--reason`); it is not in the file.
     public var reason: String?
     /// The hours after which the relays make a new key for nonces; 0 for never.

@@ -22,13 +22,16 @@ extension Settings {
     }
 
     /// Reads the file that `--config` names, or the environment.
+    ///
+    /// A running relay that performs the command has settings of its own.
     public static func load(_ invocation: Invocation) throws(Failure) -> Settings {
+        if let host = invocation.host { return host.settings }
         var settings = try loadWithPlaces(invocation).settings
         settings.reason = try reason(invocation)
         return settings
     }
 
-    private static func reason(_ invocation: Invocation) throws(Failure) -> String? {
+    static func reason(_ invocation: Invocation) throws(Failure) -> String? {
         guard let reason = invocation.value("reason") else { return nil }
         if let complaint = FieldRule.line(reason, limit: 256) {
             throw Failure(

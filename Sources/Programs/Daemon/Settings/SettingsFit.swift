@@ -33,6 +33,11 @@ extension SettingsReader {
         } else if let fault = checkCommand() {
             problem(place(namedIn: fault, root, or: "phone_ca"), fault)
         }
+        if settings.control.socket == nil {
+            reportIdle(
+                ["auditors", "helpdesk", "operators", "requests", "changes"].map { "control.\($0)" },
+                without: "control.socket", root)
+        }
         checkTexts(root)
         checkAttestations(root)
         checkSignedPolicies(root)

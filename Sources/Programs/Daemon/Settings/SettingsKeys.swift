@@ -111,7 +111,7 @@ public enum SettingsKeys {
             .optional(
                 "geo.database", \.geolocation, example: "GeoLite2-City.mmdb",
                 "A MaxMind database of cities or countries. The relay keeps it in memory; SIGHUP reads it again."),
-        ] + attestations + policies + quotas + prices + [
+        ] + attestations + policies + quotas + prices + control + [
             .number(
                 "retention.logins", \.retention.logins, Retention.loginDays,
                 "Days after which a finished login and its steps are deleted, counted from when it was opened."),
@@ -390,6 +390,9 @@ public enum SettingsKeys {
         "attestation":
             "What phones must prove under the policies attestation-ios and attestation-android. docs/phones/attestation.md "
             + "explains the proofs. SIGHUP reads this whole group again.",
+        "control":
+            "Commands for accounts of this machine that have no key. docs/operators/help-desk.md explains the roles. SIGHUP "
+            + "reads this whole group again, except the socket.",
         "metrics": "Metrics, for programs on this machine.",
         "policies": "The default policies of websites. `twoefay website add` and `website edit` can override each one.",
         "quotas":

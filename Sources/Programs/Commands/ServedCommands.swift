@@ -1,0 +1,80 @@
+import Daemon
+
+/// The commands that the running relay performs for callers of its control socket.
+extension Tool {
+    /// The roles that may run each command. A command without an entry is not performed by the
+    /// relay: it needs files of the installation.
+    public static let roles: [String: Set<ControlRole>] = {
+        var roles: [String: Set<ControlRole>] = [:]
+        for name in [
+            "website list", "website show", "user list", "user search", "user find", "user show", "user logins",
+            "user expiring", "device list", "device show", "notice list", "status",
+        ] { roles[name] = [.auditor, .helpdesk, .operator] }
+        for name in ["audit tail", "audit search", "outbox list", "keys list", "directory list", "website usage"] {
+            roles[name] = [.auditor, .operator]
+        }
+        for name in [
+            "user lock", "user unlock", "user activate", "user confirm-identity", "user recover",
+            "user approve-recovery", "user cancel-recovery", "user temporary-code", "user remove-factor",
+            "device suspend", "device resume", "device rename", "device verify", "device revoke",
+            "device unlock-code", "notice leave", "notice withdraw",
+        ] { roles[name] = [.helpdesk, .operator] }
+        for name in [
+            "user export", "user delete", "user enable", "user expire", "outbox replay", "outbox drop", "keys roll",
+            "reload",
+        ] { roles[name] = [.operator] }
+        return roles
+    }()
+
+    private static let served: [Subcommand] =
+        (ofWebsites + ofUsers + ofDevices + ofDirectories + ofOutbox + ofKeys + ofAudit + [reloadRelay, status])
+        .filter { roles[$0.command.name] != nil }
+
+    /// Returns the command with the options that the tool and the relay add to it.
+    public static func withOptions(_ command: Command) -> Command {
+        var command = command
+        if recordedCommands.contains(command.name) { command.options.append(Program.reasonOption) }
+        if roles[command.name] != nil { command.options.append(Settings.controlOption) }
+        return command
+    }
+
+    /// Reads the command lines of callers.
+    fileprivate static let servedReader = CommandLineReader(
+        program: "twoefay", about: "", shared: Program.sharedOptions, commands: served.map { withOptions($0.command) })
+
+    fileprivate static func command(of invocation: Invocation) throws(Failure) -> ControlCommand {
+        let name = invocation.command.name
+        guard let subcommand = served.first(where: { $0.command.name == name }), let roles = roles[name] else {
+            // Our own bug: the reader accepts only the commands of this very list.
+            fatalError("a command without a function: \(name)")
+        }
+        let isChange = recordedCommands.contains(name) || name == "reload"
+        return ControlCommand(invocation, for: roles, isChange: isChange, run: subcommand.run)
+    }
+
+    /// Has the running relay perform a command if this account cannot, or if the command line says
+    /// so. Returns nil if the tool shall perform it itself.
+    public static func performedByRelay(_ invocation: Invocation) throws(Failure) -> Report? {
+        let name = invocation.command.name
+        guard roles[name] != nil,
+            let path = try Settings.control(of: invocation, isRelaysOwn: name == reloadRelay.command.name)
+        else { return nil }
+        return try ControlClient.run(
+            invocation.forwarded(name == leaveNotice.command.name ? invocation.noticeOperands : invocation.operands),
+            at: path, isColored: invocation.isOnTerminal
+        ) { consequence throws(Failure) in try invocation.confirm(consequence) }
+    }
+}
+
+/// The commands of the tool for `twoefayd`.
+public struct RelayCommands: ControlCommands {
+    public init() {}
+
+    public func read(_ arguments: [String]) throws(Failure) -> ControlCommand {
+        switch try Tool.servedReader.read(arguments) {
+        case .run(let invocation): return try Tool.command(of: invocation)
+        case .help:
+            throw Failure(.usage, "the relay prints no help", next: "Ask the program twoefay for it.")
+        }
+    }
+}

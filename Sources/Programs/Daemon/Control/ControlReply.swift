@@ -1,0 +1,76 @@
+import CLinux
+import Glibc
+import JSON
+import Synchronization
+
+/// The answer to one caller of the control socket, as lines of JSON. Its thread waits until the
+/// caller has taken each line.
+///
+/// A line is one of: `{"out": TEXT}` for the output, `{"confirm": TEXT}` if a person must confirm,
+/// `{"error": {…}}` as `--json` prints it, and `{"status": WORD}`. The last three end the answer.
+final class ControlReply: Sendable {
+    /// The longest wait for a caller that does not read.
+    private static let patience: Int32 = 10_000
+    /// The characters of one line.
+    private static let longest = 8192
+
+    private struct State {
+        var isGone = false
+        /// The consequence that a person must confirm.
+        var question: String?
+    }
+
+    private let fd: Int32
+    private let state = Mutex(State())
+
+    init(_ fd: Int32) { self.fd = fd }
+
+    /// Whether the caller has left, or does not read.
+    var isGone: Bool { state.withLock { $0.isGone } }
+
+    func ask(_ consequence: String) { state.withLock { $0.question = consequence } }
+
+    func say(_ text: String) {
+        var rest = text[...]
+        while !rest.isEmpty, !isGone {
+            let part = rest.prefix(Self.longest)
+            rest = rest[part.endIndex...]
+            send(.object(["out": .string(String(part))]))
+        }
+    }
+
+    func end(_ code: ExitCode) { send(.object(["status": .string(code.word)])) }
+
+    /// Ends with a failure, or with the question for which the command was stopped.
+    func end(_ failure: Failure) {
+        let question = state.withLock { $0.question }
+        send(question.map { .object(["confirm": .string($0)]) } ?? failure.json)
+    }
+
+    private func send(_ line: JSONValue) {
+        let bytes = JSONWriter.write(line) + [UInt8(ascii: "\n")]
+        bytes.withUnsafeBytes { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty, !isGone {
+                let count = Glibc.send(
+                    fd, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count,
+                    Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+                if count > 0 {
+                    rest = rest.dropFirst(count)
+                } else if errno != EINTR, errno != EAGAIN || !waits() {
+                    state.withLock { $0.isGone = true }
+                }
+            }
+        }
+    }
+
+    /// Waits until the caller has read something. Returns false if it does not.
+    private func waits() -> Bool {
+        var writable = pollfd(fd: fd, events: Int16(POLLOUT), revents: 0)
+        while true {
+            let count = poll(&writable, 1, Self.patience)
+            if count < 0, errno == EINTR { continue }
+            return count > 0
+        }
+    }
+}

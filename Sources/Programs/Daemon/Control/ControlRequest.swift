@@ -1,0 +1,32 @@
+import JSON
+
+/// The request at the control socket: one line of JSON, `{"arguments": […], "color": false}`.
+struct ControlRequest: Equatable {
+    let arguments: [String]
+    let isColored: Bool
+    private static let mostArguments = 256
+
+    init(arguments: [String], isColored: Bool) {
+        self.arguments = arguments
+        self.isColored = isColored
+    }
+
+    init(_ line: [UInt8]) throws(Failure) {
+        guard let value = try? JSONReader.read(line), let members = value.object,
+            members.members.allSatisfy({ ["arguments", "color"].contains($0.name) }),
+            let arguments = members["arguments"]?.array, arguments.count <= Self.mostArguments,
+            arguments.allSatisfy({ $0.string != nil })
+        else {
+            throw Failure(
+                .usage, "the request is not a line of JSON with the member arguments",
+                next: "Use the program twoefay of the same version as the relay.")
+        }
+        self.init(arguments: arguments.compactMap(\.string), isColored: members["color"] == .bool(true))
+    }
+
+    var line: [UInt8] {
+        JSONWriter.write(
+            .object(["arguments": .array(arguments.map { .string($0) }), "color": .bool(isColored)])
+        ) + [UInt8(ascii: "\n")]
+    }
+}

@@ -1,0 +1,66 @@
+import Glibc
+
+/// What a caller of the control socket may do. Each role has commands of its own.
+public enum ControlRole: String, Sendable, CaseIterable {
+    /// Reads everything, and changes nothing.
+    case auditor
+    /// Helps users.
+    case helpdesk
+    /// Does all that the relay does for a caller.
+    case `operator`
+
+    /// The roles of a refusal, such as `auditor or operator`.
+    static func list(_ roles: Set<ControlRole>) -> String {
+        allCases.filter(roles.contains).map(\.rawValue).joined(separator: " or ")
+    }
+}
+
+/// The groups of the operating system that give roles.
+struct ControlGroups: Sendable {
+    private var roles: [gid_t: Set<ControlRole>] = [:]
+
+    /// Looks the groups of the settings up.
+    init(_ settings: Settings.ControlSettings) throws(Failure) {
+        for (role, names) in settings.groups {
+            for name in names?.all ?? [] {
+                guard let group = Self.number(of: name) else {
+                    throw Failure(
+                        .failed, "control.\(role.settingsName): there is no group \(name)",
+                        next: "Make it with 'addgroup \(name)', or correct the name.")
+                }
+                roles[group, default: []].insert(role)
+            }
+        }
+    }
+
+    /// Returns the roles of an account in these groups. Root and the relay's own account can read
+    /// the keys, so they are operators.
+    func roles(of user: uid_t, in groups: [gid_t]) -> Set<ControlRole> {
+        var all = groups.reduce(into: Set()) { $0.formUnion(roles[$1] ?? []) }
+        if user == 0 || user == geteuid() { all.insert(.operator) }
+        return all
+    }
+
+    /// Whether somebody else than root and the relay's own account can have a role.
+    var isEmpty: Bool { roles.isEmpty }
+
+    /// Returns the number of a group, which may also be given as a number.
+    private static func number(of name: String) -> gid_t? {
+        var entry = group()
+        var found: UnsafeMutablePointer<group>?
+        var buffer = [CChar](repeating: 0, count: 64 << 10)
+        if getgrnam_r(name, &entry, &buffer, buffer.count, &found) == 0, let found { return found.pointee.gr_gid }
+        return gid_t(name)
+    }
+}
+
+extension ControlRole {
+    /// The key of the settings that has its groups.
+    var settingsName: String {
+        switch self {
+        case .auditor: "auditors"
+        case .helpdesk: "helpdesk"
+        case .operator: "operators"
+        }
+    }
+}

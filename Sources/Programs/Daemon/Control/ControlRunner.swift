@@ -1,0 +1,93 @@
+import Domain
+import KeyService
+import Log
+import Relay
+import Storage
+import World
+
+/// The performing of commands for callers of the control socket, on threads that block.
+struct ControlRunner: Sendable {
+    /// A command of a caller, ready to run.
+    struct Job: Sendable {
+        let fd: Int32
+        let caller: ControlCaller
+        let command: ControlCommand
+        let isColored: Bool
+    }
+
+    let resources: ControlResources
+    let commands: any ControlCommands
+    let log: Log
+    /// Reloads the relay, and waits for the outcome.
+    let reload: @Sendable (Actor) throws(Failure) -> ReloadOutcome
+
+    var groups: ControlGroups { resources.groups }
+    var limits: Settings.ControlSettings { resources.settings.control }
+
+    /// Reads the request of a caller.
+    func read(_ line: [UInt8], of caller: ControlCaller, _ fd: Int32) throws(Failure) -> Job {
+        let request = try ControlRequest(line)
+        let command = try commands.read(request.arguments)
+        return Job(fd: fd, caller: caller, command: command, isColored: request.isColored)
+    }
+
+    /// Performs a command and sends its answer.
+    func perform(_ job: Job) {
+        let reply = ControlReply(job.fd)
+        let name = job.command.invocation.command.name
+        let account = Account.name(of: job.caller.user)
+        guard let role = job.caller.role(for: job.command) else {
+            let roles = ControlRole.list(job.command.roles)
+            let own = ControlRole.list(job.caller.roles)
+            log.warning("control.refused", [.subject: "\(own) \(account)", .name: name, .reason: "needs \(roles)"])
+            record(name, "refused", Actor.account(role: own, name: account, reason: nil))
+            return reply.end(
+                Failure(
+                    .failed, "\(name) needs the role \(roles), and your account has \(own)",
+                    next: "Nothing was done. The settings control.auditors, control.helpdesk and control.operators "
+                        + "name the groups that have roles."))
+        }
+        let outcome = Result { () throws(Failure) in
+            let reason = try Settings.reason(job.command.invocation)
+            let actor = Actor.account(role: role.rawValue, name: account, reason: reason)
+            return try Actor.runBlocking(actor) { () throws(Failure) in
+                try run(job, reply, as: actor)
+            }
+        }
+        let code =
+            switch outcome {
+            case .success(let report): report.code
+            case .failure(let failure): failure.code
+            }
+        // The audit comes before the answer: a caller sees nothing that leaves no trace.
+        record(name, code.word, Actor.account(role: role.rawValue, name: account, reason: nil))
+        log.info("control.command", [.name: name, .subject: "\(role.rawValue) \(account)", .outcome: code.word])
+        switch outcome {
+        case .success(let report):
+            let text = Program.printed(report, asJSON: job.command.invocation.has("json"))
+            if !text.isEmpty { reply.say(text + "\n") }
+            reply.end(code)
+        case .failure(let failure): reply.end(failure)
+        }
+    }
+
+    private func run(_ job: Job, _ reply: ControlReply, as actor: Actor) throws(Failure) -> Report {
+        var invocation = job.command.invocation
+        invocation.host = CommandHost(
+            settings: resources.settings, store: resources.store, keys: resources.keys, isColored: job.isColored,
+            caller: reply
+        ) { () throws(Failure) in
+            try reload(actor)
+        }
+        return try job.command.run(invocation)
+    }
+
+    /// Records every command in the audit, also one that only reads: an address that somebody looked
+    /// up is gone. A store that fails is reported by its lane, and by the command itself.
+    private func record(_ command: String, _ outcome: String, _ actor: Actor) {
+        let operation = Operations(key: resources.keys.relay.operations, randomness: SystemRandomness()).new()
+        let query = ProgramEvents.record(
+            "control.command", outcome: outcome, note: command, at: SystemTime().now(), as: operation)
+        Actor.runBlocking(actor) { () throws(Never) in _ = try? resources.store.runBlocking(query) }
+    }
+}
