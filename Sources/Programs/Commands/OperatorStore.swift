@@ -63,13 +63,13 @@ public struct OperatorStore {
     }
 
     /// Checks the audit. `progress` is called with the number of rows that were read so far.
-    public func verifyAudit(heads: [AuditHead], progress: (Int) -> Void) throws(Failure) -> AuditVerification {
+    public func verifyAudit(heads: AuditHeadReader?, progress: (Int) -> Void) throws(Failure) -> AuditVerification {
         guard Files.isReadable(settings.path(of: settings.masterKey)) else {
             throw Failure(
                 .failed, "the master key cannot be read", next: "The check needs it. Run the command as the operator.")
         }
         do throws(StoreFailure) {
-            return try AuditVerification.run(store, heads: heads, progress: progress)
+            return try AuditVerification.run(store, heads: heads, at: now, progress: progress)
         } catch {
             throw Failure(store: error)
         }

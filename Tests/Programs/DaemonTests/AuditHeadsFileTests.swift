@@ -43,7 +43,15 @@ import World
 
         func newest() async throws -> [AuditHead] {
             let store = rig.store
-            return try await rig.on { _ in try await store.run(AuditHead.page(after: nil)) }
+            let time = rig.time
+            return try await rig.on { _ in
+                var newest: [AuditHead] = []
+                _ = try await AuditHeadFeed(store, time: time).round { heads in
+                    newest += heads
+                    return true
+                }
+                return newest
+            }
         }
 
         func register(_ name: String) async throws {
@@ -122,26 +130,49 @@ import World
         #expect(failure?.message.hasPrefix("audit.heads: ") == true, "\(failure?.message ?? "")")
     }
 
-    /// There are more writers than one statement reads.
-    @Test(arguments: StoreKind.all) func headsOfManyWritersAreWritten(kind: StoreKind) async throws {
-        let place = try await Place(kind)
-        let writers = AuditHead.pageSize + 3
-        let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(writers))"
-        let id = kind == .mariadb ? "lpad(i, 16, '0')" : "CAST(printf('%016d', i) AS BLOB)"
-        try place.rig.forge(
-            "INSERT INTO audit_writer (id, program, host, started_at, public_key) \(numbers) "
-                + "SELECT \(id), 'tool', 'host', '2026-01-01 00:00:00.000', x'\(String(repeating: "04", count: 65))' FROM n"
-        )
-        try place.rig.forge(
-            "INSERT INTO audit_link (writer, sequence, at, former, entries, hash, signature) SELECT id, 1, started_at, "
-                + "x'\(zeros(32))', x'', x'\(zeros(32))', x'\(zeros(64))' FROM audit_writer WHERE host = 'host'")
+    /// After a rename, the next file begins with all heads.
+    @Test func newFileGetsAllHeads() async throws {
+        let place = try await Place(.memory)
         let file = try place.open()
         defer { file.close() }
         try await place.append(to: file)
-        let heads = try place.heads()
-        #expect(heads.count >= writers)
-        #expect(Set(heads.map(\.writer)).count == heads.count)
+        let first = try await place.newest()
+        #expect(rename(place.path, place.directory("heads/former.jsonl")) == 0)
+        try await place.register("ada")
+        for _ in 0..<2 { try await place.append(to: file) }
+        let second = try await place.newest()
+        #expect(second != first)
+        #expect(Set(try place.heads().map(\.line)) == Set(second.map(\.line)))
     }
 
-    private func zeros(_ count: Int) -> String { String(repeating: "00", count: count) }
+    /// Somebody deletes the end of the chain while the relay runs. The head is not lost, and the log
+    /// says so.
+    @Test(arguments: StoreKind.all) func headSurvivesTheDeletionOfItsLink(kind: StoreKind) async throws {
+        let place = try await Place(kind)
+        try await place.register("ada")
+        let newest = try await place.newest()
+        let file = try place.open()
+        defer { file.close() }
+        try place.rig.forge("DELETE FROM audit_link WHERE sequence = \(newest[0].sequence)")
+        try await place.append(to: file)
+        #expect(try place.heads() == newest)
+        #expect(place.sink.lines.count { $0.contains("event=audit.tampered") } == 1)
+        try await place.append(to: file)
+        #expect(place.sink.lines.count { $0.contains("event=audit.tampered") } == 1)
+    }
+
+    /// A file that blocks: nobody reads the pipe, and the open call waits.
+    @Test func fileThatHangsStopsNobody() async throws {
+        let place = try await Place(.memory)
+        let file = try place.open()
+        #expect(unlink(place.path) == 0)
+        #expect(mkfifo(place.path, 0o600) == 0)
+        for _ in 0..<2 { try await place.append(to: file) }
+        #expect(place.sink.lines.count { $0.contains("event=audit.heads_failing") } == 1)
+        // The pipe has a reader now, so the thread of the file goes on, and ends.
+        let pipe = Glibc.open(place.path, O_RDWR | O_NONBLOCK)
+        #expect(pipe >= 0)
+        file.close()
+        close(pipe)
+    }
 }

@@ -71,6 +71,42 @@ import World
         #expect(check.rows == 6)
     }
 
+    /// A writer does not live for ever, so that retention can delete its row.
+    @Test(arguments: engines) func newWriterBeginsAfterALongTime(_ engine: Engine) throws {
+        let fixture = try AuditFixture(engine)
+        defer { fixture.close() }
+        let time = TestTime()
+        let store = try fixture.open(at: time)
+        defer { store.close() }
+        try AuditFixture.write(1, to: store)
+        time.advance(by: AuditChain.lifetime - .seconds(1))
+        try AuditFixture.write(1, to: store)
+        time.advance(by: .seconds(1))
+        try AuditFixture.write(1, to: store)
+        let check = try fixture.verify(heads: try fixture.heads())
+        #expect(check.findings == [])
+        #expect((check.rows, check.writers) == (3, 2))
+    }
+
+    /// One transaction writes words about a user and deletes the user, in either order.
+    @Test(arguments: engines, [true, false])
+    func wordsDoNotOutliveTheUserInOneTransaction(_ engine: Engine, isBefore: Bool) throws {
+        let fixture = try AuditFixture(engine)
+        defer { fixture.close() }
+        let store = try fixture.open(reason: "left")
+        defer { store.close() }
+        let (user, other) = (TestScript.fresh(), TestScript.fresh())
+        let deletion = AuditFixture.script(event: "user.forgotten", user: user, note: nil).writes
+        let about = [AuditFixture.script(user: user), AuditFixture.script(user: other)].flatMap(\.writes)
+        _ = try store.runBlocking(Script("both", writes: isBefore ? about + deletion : deletion + about))
+        let words = try fixture.rows(
+            "SELECT a.id FROM audit a JOIN audit_detail d ON d.operation = a.operation ORDER BY a.id")
+        #expect(try words.map { try $0.integer("id") } == (isBefore ? [2, 3] : [1, 2, 3]))
+        let check = try fixture.verify()
+        #expect(check.findings == [])
+        #expect(check.deletedDetails == (isBefore ? 1 : 0))
+    }
+
     /// Somebody uses the next number of a running writer. The writer goes on in a new chain.
     @Test(arguments: engines) func plantedLinkStopsNoWriter(_ engine: Engine) throws {
         let fixture = try AuditFixture(engine)
@@ -85,8 +121,8 @@ import World
             """)
         try AuditFixture.write(1, to: store)
         let check = try fixture.verify()
-        #expect(check.findings.map(\.kind) == [.link, .link])
-        #expect(check.findings.allSatisfy { $0.link == 2 })
+        #expect(check.findings.map(\.kind) == [.link])
+        #expect(check.findings.first?.link == 2)
         #expect((check.rows, check.writers) == (2, 2))
     }
 
@@ -105,7 +141,8 @@ import World
         let check = try fixture.verify(keys: [next])
         #expect(check.findings == [])
         #expect(check.rows == 10)
-        #expect(try fixture.verify().findings.allSatisfy { $0.kind == .writer || $0.kind == .link })
+        // Without the present key, nobody knows the two writers, and nothing else is named.
+        #expect(try fixture.verify().findings.map(\.kind) == [.writer, .writer])
     }
 
     @Test(arguments: engines) func rowsNameActorAndReason(_ engine: Engine) throws {
@@ -139,7 +176,7 @@ extension HarmedServerTests {
                 _ = try await store.run(AuditFixture.script())
                 _ = try await store.run(AuditFixture.script())
             }
-            let check = try AuditVerification.run(store)
+            let check = try AuditVerification.run(store, at: SystemTime().now())
             #expect(check.findings == [])
             #expect((check.rows, check.writers) == (6, 1))
         }

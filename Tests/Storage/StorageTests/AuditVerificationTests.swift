@@ -148,6 +148,12 @@ import World
         return Array(chosen)
     }
 
+    private static func links(_ found: [AuditFinding]) -> [Link] {
+        found.filter { $0.kind == .link }.compactMap { finding in
+            finding.writer.flatMap { writer in finding.link.map { Link(writer: writer, sequence: $0) } }
+        }
+    }
+
     @Test(arguments: engines) func changedLinksAreNamed(_ engine: Engine) throws {
         let fixture = try Self.filled(engine)
         defer { fixture.close() }
@@ -169,13 +175,19 @@ import World
                         return "(writer = x'\(Hex.encode(writer))' AND sequence IN (\(numbers)))"
                     }.joined(separator: " OR ")
                 }
+                let rows = are(0).replacing("sequence", with: "link")
                 try fixture.changing(["audit_link"], where: are(0), [change + "(\(are(0)))"]) {
-                    let found = try fixture.verify().findings.filter { $0.kind == .link }
-                    let named = Set(
-                        found.compactMap { finding in
-                            finding.writer.flatMap { writer in finding.link.map { Link(writer: writer, sequence: $0) } }
-                        })
-                    #expect(named.isSuperset(of: links), "\(change)")
+                    let found = try fixture.verify().findings
+                    // The moved link is named at its new place, too.
+                    let moved = change.contains("1000000") ? 2 : 1
+                    let named = Self.links(found).filter { $0.sequence < 1_000_000 }
+                    #expect(Set(named) == Set(links), "\(change)")
+                    #expect(Self.links(found).count == moved * number, "\(change)")
+                    // Nothing proves the rows of these links any more.
+                    let unproven = try fixture.rows("SELECT id FROM audit WHERE \(rows)").map { try $0.integer("id") }
+                    let inserted = found.filter { $0.kind == .inserted }
+                    #expect(Set(inserted.compactMap(\.id)) == Set(unproven), "\(change)")
+                    #expect(inserted.count == unproven.count && found.count == inserted.count + moved * number)
                     if change.contains("1000000") {
                         try fixture.forge("DELETE FROM audit_link WHERE \(are(1_000_000))")
                     }
@@ -194,12 +206,14 @@ import World
             try fixture.changing(
                 ["audit_writer"], where: isWriter, ["UPDATE audit_writer SET \(change) WHERE \(isWriter)"]
             ) {
-                let found = try fixture.verify().findings.filter { $0.kind == .writer }
+                let found = try fixture.verify().findings
+                #expect(found.map(\.kind) == [.writer], "\(change)")
                 #expect(found.first?.writer == writer)
             }
         }
         try fixture.changing(["audit_writer"], where: isWriter, ["DELETE FROM audit_writer WHERE \(isWriter)"]) {
-            let found = try fixture.verify().findings.filter { $0.kind == .writer }
+            let found = try fixture.verify().findings
+            #expect(found.map(\.kind) == [.writer])
             #expect(found.first?.writer == writer)
         }
         for change in ["UPDATE audit_detail SET note = 'other' WHERE ", "DELETE FROM audit_detail WHERE "] {

@@ -83,11 +83,14 @@ public struct DeletionResult: Sendable, Equatable {
     public let mark: Int64
     /// Whether no expired rows are left beyond the cursor.
     public let isLast: Bool
+    /// The writers of the audit whose old rows stay, because somebody has changed their chains.
+    public let stuck: [String]
 
-    public init(count: Int, mark: Int64 = 0, isLast: Bool) {
+    public init(count: Int, mark: Int64 = 0, isLast: Bool, stuck: [String] = []) {
         self.count = count
         self.mark = mark
         self.isLast = isLast
+        self.stuck = stuck
     }
 }
 
@@ -117,10 +120,16 @@ struct RetentionCursors: Sendable {
 /// The retention cursors that all loops share.
 final class RetentionState: Sendable {
     private let marks = Mutex(RetentionCursors())
+    private let reported = Mutex<Set<String>>([])
 
     func begin(at now: Instant) { marks.withLock { $0.begin(at: now) } }
     func mark(of kind: ExpiredRows.Kind) -> Int64 { marks.withLock { $0[kind] } }
     func record(_ mark: Int64, of kind: ExpiredRows.Kind) { marks.withLock { $0[kind] = mark } }
+
+    /// Returns the writers that were not reported before.
+    func new(_ stuck: [String]) -> [String] {
+        stuck.filter { writer in reported.withLock { $0.insert(writer).inserted } }
+    }
 }
 
 extension Relay {
@@ -152,6 +161,9 @@ extension Relay {
             }
             guard let dropped else { return false }
             retentionState.record(dropped.mark, of: kind)
+            for writer in retentionState.new(dropped.stuck) {
+                log.error("retention.stuck", [.row: "audit_writer \(writer)"])
+            }
             metrics.rowsDeleted(kind, dropped.count)
             count += dropped.count
             isLast = dropped.isLast

@@ -159,6 +159,21 @@ public enum Files {
         }
     }
 
+    /// Appends to a file as `append` does. When this returns, the bytes are on the disk.
+    ///
+    /// - Returns: whether the file did not exist.
+    static func appendDurably(_ bytes: [UInt8], to path: String) throws(Problem) -> Bool {
+        let isNew = !exists(path)
+        try append(bytes, to: path)
+        let file = open(path, O_WRONLY | O_CLOEXEC)
+        guard file >= 0 else { throw Problem(path) }
+        defer { close(file) }
+        guard fdatasync(file) == 0 else { throw Problem(path) }
+        // The account may not read the directory. Then the name is durable a bit later.
+        if isNew { try? sync(directory: directory(of: path)) }
+        return isNew
+    }
+
     /// Writes a file, or replaces it. A reader sees the old file or the new one, never a part.
     public static func replace(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(Problem) {
         try put(path, bytes, mode: mode) { _ in true }

@@ -243,8 +243,8 @@ public final class Daemon: Sendable {
         await group.loops[0].perform { [relay] in await relay.recordUsage() }
         await record("daemon.stopped")
         await group.loops[0].perform { [relay, page, heads] in
-            await heads?.append()
             await relay.deregister()
+            await heads?.append()
             page?.value.stop()
         }
         heads?.close()

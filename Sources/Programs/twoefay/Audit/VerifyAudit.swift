@@ -3,6 +3,7 @@ import Commands
 import Daemon
 import Glibc
 import JSON
+import Relay
 import Storage
 import World
 
@@ -11,11 +12,11 @@ extension Tool {
         command: Command(
             "audit verify", "Checks that nobody has changed the audit, and finds rows that are older than it.",
             options: [
-                .init("heads", .one("FILE"), "The heads that relays wrote outside of the store (audit.heads).")
+                .init("heads", .many("FILE"), "The heads that relays wrote outside of the store (audit.heads).")
             ],
             notes: """
                 It checks the chains of all writers, and names each row and link that was changed, deleted or inserted. Without
-                --heads it cannot see that the end of a chain was deleted.
+                --heads it cannot see that the end of a chain was deleted. Name all files that the relays wrote, also former ones.
                 It also finds websites, users, phones, their attestations and tagged certificates, and logins that are older than
                 their last change in the audit: somebody has restored such a row, or a part of a backup was restored. It cannot see a
                 counter of assertions that was turned back.
@@ -23,37 +24,60 @@ extension Tool {
     ) { invocation throws(Failure) in
         let store = try OperatorStore(try Settings.load(invocation))
         defer { store.close() }
-        let heads = try invocation.value("heads").map { path throws(Failure) in try AuditHeadsInput.read(path) }
+        let input = AuditHeadsInput(invocation.values("heads"))
         var progress = AuditProgress()
-        let check = try store.verifyAudit(heads: heads ?? []) { progress.show($0) }
+        let check: AuditVerification
+        do throws(Failure) {
+            check = try store.verifyAudit(heads: input.reader) { progress.show($0) }
+        } catch {
+            throw input.problem ?? error
+        }
         let outdated = try store.read(OutdatedRow.all)
-        return AuditReport(check: check, outdated: outdated, heads: heads?.count).report
+        return AuditReport(check: check, outdated: outdated, unread: input.unread).report
     }
 }
 
-/// The heads in a file.
-private enum AuditHeadsInput {
-    static func read(_ path: String) throws(Failure) -> [AuditHead] {
-        let bytes: [UInt8]
-        do throws(Files.Problem) {
-            bytes = try Files.read(path, atMost: 1 << 30)
-        } catch {
-            throw Failure(
-                .failed, "--heads: \(error.text)", next: "audit.heads in the settings names the file that relays write."
-            )
-        }
-        var heads: [AuditHead] = []
-        for (number, line) in bytes.split(separator: UInt8(ascii: "\n")).enumerated() {
-            guard let head = AuditHead(line: String(decoding: line, as: UTF8.self)) else {
-                // A line may have been cut when its relay ended, or its disk was full.
-                if line.first == UInt8(ascii: "{"), line.last != UInt8(ascii: "}") { continue }
-                throw Failure(
-                    .failed, "\(path):\(number + 1): this line is not a head",
-                    next: "Each line is an object of JSON, as the relays wrote it. Remove other lines.")
+/// The heads in files. The files may be of any size.
+private final class AuditHeadsInput {
+    /// Lines that are not heads: a line was cut when its relay ended or its disk was full, or somebody
+    /// has written something else.
+    struct Unread {
+        var count = 0
+        /// The place of the first one.
+        var first = ""
+    }
+
+    private let paths: [String]
+    private(set) var unread = Unread()
+    /// The problem of a file that cannot be read.
+    private(set) var problem: Failure?
+
+    init(_ paths: [String]) { self.paths = paths }
+
+    var reader: AuditHeadReader? {
+        guard !paths.isEmpty else { return nil }
+        return { body throws(StoreFailure) in try self.read(body) }
+    }
+
+    private func read(_ body: (AuditHead) -> Void) throws(StoreFailure) {
+        unread = Unread()
+        for path in paths {
+            do throws(Files.Problem) {
+                try Files.eachLine(path) { number, line in add(line, at: "\(path):\(number)", body) }
+            } catch {
+                problem = Failure(
+                    .failed, "--heads: \(error.text)",
+                    next: "audit.heads in the settings names the file that relays write.")
+                throw .internal(error.text)
             }
-            heads.append(head)
         }
-        return heads
+    }
+
+    private func add(_ line: ArraySlice<UInt8>, at place: String, _ body: (AuditHead) -> Void) {
+        guard !line.isEmpty else { return }
+        if let head = AuditHead(line: String(decoding: line, as: UTF8.self)) { return body(head) }
+        if unread.count == 0 { unread.first = place }
+        unread.count += 1
     }
 }
 
@@ -73,11 +97,10 @@ private struct AuditProgress {
 private struct AuditReport {
     let check: AuditVerification
     let outdated: [OutdatedRow]
-    /// The number of heads; nil without `--heads`.
-    let heads: Int?
+    let unread: AuditHeadsInput.Unread
 
     var report: Report {
-        let isRight = check.findings.isEmpty && outdated.isEmpty
+        let isRight = check.findings.isEmpty && outdated.isEmpty && check.heads?.isOfThisStore != false
         return Report(
             parts.filter { !$0.isEmpty }.joined(separator: "\n\n"), json: json, code: isRight ? .ok : .failed)
     }
@@ -94,11 +117,25 @@ private struct AuditReport {
                         [$0.table, Hex.encode($0.key), $0.writtenAt.rfc3339, $0.event, $0.changedAt.rfc3339]
                     }
                 ).text,
-            summary,
-            heads == nil
-                ? "Not checked: whether the end of a chain is missing. This needs --heads FILE, the file of audit.heads."
-                : "",
+            summary, aboutHeads,
         ]
+    }
+
+    private var aboutHeads: String {
+        let missing = "Not checked: whether the end of a chain is missing."
+        guard let heads = check.heads else {
+            return "\(missing) This needs --heads FILE, the file of audit.heads."
+        }
+        let unread =
+            unread.count == 0
+            ? "" : "\n\(unread.count) lines are not heads, the first one is \(unread.first). A cut line is normal."
+        guard heads.isOfThisStore, let newest = heads.newest else {
+            return "\(missing) The files of --heads name no chain of this store.\(unread)"
+        }
+        return """
+            \(heads.count) heads name \(heads.chains) chains, until \(newest) (UTC).
+            \(heads.linksBeyond) links are newer than the heads: nobody can tell whether further ones were there.\(unread)
+            """
     }
 
     private var summary: String {
@@ -123,7 +160,11 @@ private struct AuditReport {
         .object([
             "rows": .integer(Int64(check.rows)), "links": .integer(Int64(check.links)),
             "writers": .integer(Int64(check.writers)), "deleted_details": .integer(Int64(check.deletedDetails)),
-            "heads": heads.map { .integer(Int64($0)) } ?? .null,
+            "heads": check.heads.map { .integer(Int64($0.count)) } ?? .null,
+            "heads_chains": check.heads.map { .integer(Int64($0.chains)) } ?? .null,
+            "heads_until": check.heads?.newest.map { .string($0) } ?? .null,
+            "links_beyond_heads": check.heads.map { .integer($0.linksBeyond) } ?? .null,
+            "unread_lines": .integer(Int64(unread.count)),
             "findings": .array(
                 check.findings.map { finding in
                     var object: JSONObject = ["kind": .string(finding.kind.rawValue), "text": .string(finding.text)]

@@ -20,16 +20,20 @@ import World
 /// - Somebody has written a link under the next number: the chain ends there, and a new writer
 ///   begins. So nobody can stop a relay for good by one row.
 ///
+/// After `lifetime`, a new writer begins, so that retention can delete the row of the former one.
+///
 /// `AuditChainTests.swift` tests it on both engines, `UnknownCommitTests.swift` after lost COMMITs.
 final class AuditChain: Sendable {
     private struct Writer {
         let id: [UInt8]
         let key: P256PrivateKey
-        let startedAt: String
+        let startedAt: Timestamp
         /// Whether the row of `audit_writer` is committed.
         var isRegistered = false
         var sequence: Int64 = 0
         var hash = AuditLink.start
+        /// The last link that was committed.
+        var last: AuditLink?
         /// The link of a COMMIT with an unknown result.
         var unknown: AuditLink?
 
@@ -37,9 +41,13 @@ final class AuditChain: Sendable {
             guard link.writer == id else { return }
             sequence = link.sequence
             hash = link.hash
+            last = link
             isRegistered = true
         }
     }
+
+    /// The time for which a program writes as one writer.
+    static let lifetime = Duration.seconds(30 * 86_400)
 
     private let author: AuditAuthor
     private let time: any TimeSource
@@ -56,7 +64,9 @@ final class AuditChain: Sendable {
         try settle(on: session)
         do throws(CryptoFailure) {
             return try writer.withLock { current throws(CryptoFailure) -> AuditPlace in
-                if let current { return AuditPlace(writer: current.id, sequence: current.sequence + 1) }
+                if let current, time.now() - current.startedAt < Self.lifetime {
+                    return AuditPlace(writer: current.id, sequence: current.sequence + 1)
+                }
                 let writer = try begin()
                 current = writer
                 return AuditPlace(writer: writer.id, sequence: writer.sequence + 1)
@@ -66,8 +76,16 @@ final class AuditChain: Sendable {
         }
     }
 
+    /// The head as this process knows it; nil if it has committed no link.
+    var head: AuditHead? {
+        writer.withLock { writer in
+            guard let writer, let last = writer.last else { return nil }
+            return AuditHead(last, publicKey: writer.key.publicKey.x963)
+        }
+    }
+
     private func begin() throws(CryptoFailure) -> Writer {
-        Writer(id: SystemRandomness().bytes(16), key: try .generate(), startedAt: time.now().sql)
+        Writer(id: SystemRandomness().bytes(16), key: try .generate(), startedAt: time.now())
     }
 
     private func settle(on session: any Session) throws(SessionFailure) {
@@ -103,7 +121,7 @@ final class AuditChain: Sendable {
             signature: .blob(link.signature))
         guard let writer = writer.withLock({ $0 }), !writer.isRegistered else { return [insertion] }
         let row: [SQLValue] = [
-            .blob(writer.id), .text(author.program), .text(author.host), .text(writer.startedAt),
+            .blob(writer.id), .text(author.program), .text(author.host), .timestamp(writer.startedAt),
             .blob(writer.key.publicKey.x963),
         ]
         let mac = authenticator.mac(of: row, in: .auditWriter, rights: 0)

@@ -30,13 +30,21 @@ public struct AuditHead: Sendable, Equatable {
         return JSONWriter.text(json)
     }
 
-    init(_ row: Row) throws(StoreFailure) {
-        writer = try row.blob("writer")
-        sequence = try row.integer("sequence")
-        at = try row.text("at")
-        hash = try row.blob("hash")
-        signature = try row.blob("signature")
-        publicKey = try row.blob("public_key")
+    init(
+        writer: [UInt8], sequence: Int64, at: String, hash: [UInt8], signature: [UInt8], publicKey: [UInt8]
+    ) {
+        self.writer = writer
+        self.sequence = sequence
+        self.at = at
+        self.hash = hash
+        self.signature = signature
+        self.publicKey = publicKey
+    }
+
+    init(_ link: AuditLink, publicKey: [UInt8]) {
+        self.init(
+            writer: link.writer, sequence: link.sequence, at: link.at, hash: link.hash, signature: link.signature,
+            publicKey: publicKey)
     }
 
     /// Reads a line; nil if it is not one.

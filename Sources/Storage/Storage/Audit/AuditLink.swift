@@ -42,16 +42,21 @@ struct AuditLink: Sendable, Equatable {
         signature = try key.sign(Self.signed(writer, sequence, at, hash))
     }
 
-    /// Reads a link of the store; nil if its entries do not have the form of entries.
+    /// Reads a link of the store; nil if a value does not have the form of a link. SQLite stores values
+    /// of any type in any column.
     init?(_ row: Row) throws(StoreFailure) {
-        writer = try row.blob("writer")
-        sequence = try row.integer("sequence")
-        at = try row.text("at")
-        former = try row.blob("former")
-        hash = try row.blob("hash")
-        signature = try row.blob("signature")
-        guard let entries = Self.entries(try row.blob("entries")) else { return nil }
+        guard let writer = try row.value("writer").bytes, case .integer(let sequence) = try row.value("sequence"),
+            case .text(let at) = try row.value("at"), let former = try row.value("former").bytes,
+            let hash = try row.value("hash").bytes, let signature = try row.value("signature").bytes,
+            let entries = try row.value("entries").bytes.flatMap(Self.entries)
+        else { return nil }
+        self.writer = writer
+        self.sequence = sequence
+        self.at = at
+        self.former = former
         self.entries = entries
+        self.hash = hash
+        self.signature = signature
     }
 
     /// The columns from which a link is read.

@@ -1,16 +1,29 @@
 /// The reads of `AuditVerification`. All of them walk along a primary key or look up single rows.
 enum AuditReads {
     static let pageSize = 500
+    static let linksOfPage = 200
 
-    static let writers = Statement("SELECT \(SignedTable.auditWriter.columns) FROM audit_writer ORDER BY id")
+    static let writers = Statement(
+        "SELECT \(SignedTable.auditWriter.columns) FROM audit_writer WHERE id > :writer ORDER BY id LIMIT \(pageSize)")
+    static let writer = Statement("SELECT \(SignedTable.auditWriter.columns) FROM audit_writer WHERE id = :writer")
     static let checkpoints = Statement(
-        "SELECT \(SignedTable.auditCheckpoint.columns) FROM audit_checkpoint ORDER BY writer")
+        """
+        SELECT \(SignedTable.auditCheckpoint.columns) FROM audit_checkpoint WHERE writer > :writer ORDER BY writer
+        LIMIT \(pageSize)
+        """)
+    static let checkpoint = Statement(
+        "SELECT \(SignedTable.auditCheckpoint.columns) FROM audit_checkpoint WHERE writer = :writer")
     static let lastRow = Statement("SELECT max(id) AS last FROM audit")
-    static let nextChain = Statement("SELECT min(writer) AS writer FROM audit_link WHERE writer > :writer")
+    /// The last number of each chain.
+    static let ends = Statement(
+        """
+        SELECT writer, max(sequence) AS last FROM audit_link WHERE writer > :writer GROUP BY writer ORDER BY writer
+        LIMIT \(pageSize)
+        """)
     static let links = Statement(
         """
         SELECT \(AuditLink.columns) FROM audit_link WHERE writer = :writer AND sequence > :sequence
-        ORDER BY sequence LIMIT 200
+        ORDER BY sequence LIMIT \(linksOfPage)
         """)
     static let link = Statement(
         "SELECT \(AuditLink.columns) FROM audit_link WHERE writer = :writer AND sequence = :sequence")
@@ -23,6 +36,13 @@ enum AuditReads {
         """
         SELECT \(columns) FROM audit a LEFT JOIN audit_detail d ON d.operation = a.operation
         WHERE a.operation = :operation
+        """)
+    /// The newest rows that say that a user was deleted. There is one, but somebody may have inserted
+    /// others.
+    static let deletions = Statement(
+        """
+        SELECT \(columns) FROM audit a LEFT JOIN audit_detail d ON d.operation = a.operation
+        WHERE a.user_id = :user AND a.event = 'user.forgotten' ORDER BY a.at DESC, a.id DESC LIMIT 100
         """)
 
     /// The columns that the digest covers, and then the words.

@@ -1,233 +1,272 @@
 import Crypto
 import Relay
+import World
 
 /// The check of the whole audit: of the chains, of the rows, and of the heads outside of the store.
 ///
 /// Purpose: it names each row and each link that is not as its writer wrote it
 /// (docs/operators/audit.md has the list).
 ///
-/// Invariant: what relays write or delete while it runs is not reported. It reads the number of the
-/// last row first, then the links, then the rows up to that number. What does not fit is looked up
-/// once more at the end.
+/// Invariant: what programs write or delete while it runs is not reported. It reads the rows by
+/// number, and each chain as far as the rows name it. What does not fit then is looked up once more:
+/// a new writer, a checkpoint that moved, a user who was deleted, a row that came late.
 ///
-/// Failures: it needs about 100 bytes of memory for each row. Without heads, it cannot see that the
-/// end of a chain is missing.
+/// Failures: the memory grows with the number of writers, and with the rows that do not fit. Without
+/// heads, it cannot see that the end of a chain is missing.
 ///
-/// `AuditVerificationTests.swift` tests it on both engines.
+/// `AuditVerificationTests.swift` and `AuditBesideTests.swift` test it on both engines.
 public struct AuditVerification {
-    public private(set) var findings: [AuditFinding] = []
+    public internal(set) var findings: [AuditFinding] = []
     public private(set) var rows = 0
     public private(set) var links = 0
     /// The number of writers.
     public var writers: Int { chains.count }
     /// The number of rows whose words were deleted with their user.
-    public private(set) var deletedDetails = 0
+    public internal(set) var deletedDetails = 0
+    /// What the heads outside of the store showed; nil without heads.
+    public internal(set) var heads: AuditHeadSummary?
 
-    private let store: Store
-    private let authenticator: RowAuthenticator
-    private var chains: [[UInt8]: AuditChainCheck] = [:]
-    private var expected: [AuditKey: ExpectedRow] = [:]
-    private var unlinked: [CheckedAuditRow] = []
-    private var withoutWords: [CheckedAuditRow] = []
-    private var forgotten: Set<[UInt8]> = []
+    let store: Store
+    let authenticator: RowAuthenticator
+    let now: Timestamp
+    var chains: [[UInt8]: AuditChainCheck] = [:]
+    /// The rows of genuine links that were not read yet.
+    var expected: [AuditKey: ExpectedRow] = [:]
+    /// The rows whose links were not read yet.
+    var pending: [AuditKey: CheckedAuditRow] = [:]
+    /// The ids of writers that do not exist.
+    private var unknownWriters: Set<[UInt8]> = []
+    /// The newest genuine head of each writer; nil without heads.
+    var selection: AuditHeadSelection?
+    /// The numbers of the genuine rows that say that a user was deleted.
+    var forgotten: [[UInt8]: Int64] = [:]
 
     /// Checks the audit of a store.
     ///
     /// - Parameters:
-    ///   - heads: the heads that were written outside of the store.
+    ///   - heads: reads the heads that were written outside of the store; nil if there are none.
     ///   - progress: is called after each page with the number of rows that were read so far.
     public static func run(
-        _ store: Store, heads: [AuditHead] = [], progress: (Int) -> Void = { _ in }
+        _ store: Store, heads: AuditHeadReader? = nil, at now: Timestamp, progress: (Int) -> Void = { _ in }
     ) throws(StoreFailure) -> AuditVerification {
         guard let authenticator = store.rowAuthenticator else {
             throw .internal("checking the audit needs the master key")
         }
-        var check = AuditVerification(store: store, authenticator: authenticator)
-        try check.readWriters(heads)
-        let last = try store.runBlocking(Script("audit", reads: [AuditReads.lastRow()]))[0].first?
-            .optionalInteger("last")
-        try check.readLinks()
-        try check.readRows(upTo: last ?? 0, progress)
+        var check = AuditVerification(store: store, authenticator: authenticator, now: now)
+        // The heads come first: the store has at least what they name.
+        if let heads { check.selection = try AuditHeadSelection(heads) }
+        try check.readWriters()
+        try check.noteHeads(heads)
+        let last = try check.readRows(after: .min, progress)
+        try check.readOtherLinks()
+        _ = try check.readRows(after: last, progress)
         try check.lookAgain()
-        check.compareHeads(heads)
+        try check.compareHeads()
+        check.reportWriters()
         return check
     }
 
-    private init(store: Store, authenticator: RowAuthenticator) {
+    private init(store: Store, authenticator: RowAuthenticator, now: Timestamp) {
         self.store = store
         self.authenticator = authenticator
+        self.now = now
     }
 
-    private mutating func readWriters(_ heads: [AuditHead]) throws(StoreFailure) {
-        let tables = try store.runBlocking(
-            Script("audit", reads: [AuditReads.writers(), AuditReads.checkpoints()]))
-        for row in try tables[0].checkedRows(.auditWriter) {
-            guard case .blob(let id) = row.values[0], case .blob(let key) = row.values[4] else { continue }
-            let isGenuine = row.isGenuine(authenticator)
-            if !isGenuine { findings.append(AuditFinding(.writer, writer: id, "no program has signed this writer")) }
-            chains[id] = AuditChainCheck(key: isGenuine ? try? P256PublicKey(x963: key) : nil)
-        }
-        for row in try tables[1].checkedRows(.auditCheckpoint) {
-            guard case .blob(let id) = row.values[0], case .integer(let sequence) = row.values[1],
-                case .blob(let hash) = row.values[2]
-            else { continue }
-            guard row.isGenuine(authenticator) else {
-                findings.append(
-                    AuditFinding(.writer, writer: id, link: sequence, "no relay has signed this checkpoint"))
-                continue
+    func read(_ statement: BoundStatement) throws(StoreFailure) -> Rows {
+        try store.runBlocking(Script("audit", reads: [statement]))[0]
+    }
+
+    // MARK: Writers
+
+    private mutating func readWriters() throws(StoreFailure) {
+        var last: [UInt8] = []
+        while true {
+            let page = try read(AuditReads.writers(writer: .blob(last))).checkedRows(.auditWriter)
+            for row in page {
+                if case .blob(let id) = row.values[0] { last = id }
+                add(row)
             }
-            chains[id]?.begin(after: sequence, hash)
+            guard page.count == AuditReads.pageSize else { break }
         }
-        for head in heads { chains[head.writer]?.note(head) }
+        last = []
+        while true {
+            let page = try read(AuditReads.checkpoints(writer: .blob(last))).checkedRows(.auditCheckpoint)
+            for row in page {
+                if case .blob(let id) = row.values[0] { last = id }
+                begin(at: row)
+            }
+            guard page.count == AuditReads.pageSize else { break }
+        }
+    }
+
+    private mutating func add(_ row: CheckedRow) {
+        guard case .blob(let id) = row.values[0], chains[id] == nil else { return }
+        var key: P256PublicKey?
+        if case .blob(let bytes) = row.values[4] { key = try? P256PublicKey(x963: bytes) }
+        begin(id, AuditChainCheck(key: key, isProven: key != nil && row.isGenuine(authenticator)))
+    }
+
+    private mutating func begin(_ writer: [UInt8], _ chain: AuditChainCheck) {
+        chains[writer] = chain
+        if let head = selection?.newest[writer] { chains[writer]?.note(head) }
+    }
+
+    private mutating func begin(at row: CheckedRow) {
+        guard row.isGenuine(authenticator), let checkpoint = AuditCheckpoint(row) else {
+            guard case .blob(let id) = row.values[0], case .integer(let sequence) = row.values[1] else { return }
+            return findings.append(
+                AuditFinding(.writer, writer: id, link: sequence, "no relay has signed this checkpoint"))
+        }
+        // No retention is shorter than a week, so the clock of that relay was wrong.
+        if checkpoint.cutOff > (now - Self.shortestRetention).sql {
+            findings.append(
+                AuditFinding(
+                    .writer, writer: checkpoint.writer, link: checkpoint.sequence,
+                    "a relay whose clock was wrong has deleted links before \(checkpoint.cutOff)"))
+        }
+        chains[checkpoint.writer]?.begin(after: checkpoint)
+    }
+
+    /// An hour less than the shortest retention of the settings, because clocks differ.
+    private static let shortestRetention = Duration.seconds(7 * 86_400 - 3_600)
+
+    /// Whether the writer exists. A program may have begun since the writers were read.
+    mutating func hasChain(_ writer: [UInt8]) throws(StoreFailure) -> Bool {
+        if chains[writer] != nil { return true }
+        guard !unknownWriters.contains(writer) else { return false }
+        guard let row = try read(AuditReads.writer(writer: .blob(writer))).checkedRows(.auditWriter).first else {
+            unknownWriters.insert(writer)
+            return false
+        }
+        add(row)
+        if let row = try read(AuditReads.checkpoint(writer: .blob(writer))).checkedRows(.auditCheckpoint).first {
+            begin(at: row)
+        }
+        return chains[writer] != nil
+    }
+
+    /// Reads a checkpoint again: retention may have moved it.
+    func checkpoint(of writer: [UInt8]) throws(StoreFailure) -> AuditCheckpoint? {
+        let row = try read(AuditReads.checkpoint(writer: .blob(writer))).checkedRows(.auditCheckpoint).first
+        guard let row, row.isGenuine(authenticator) else { return nil }
+        return AuditCheckpoint(row)
+    }
+
+    /// Reports the writers that no program has signed. Their links and rows prove nothing, and are not
+    /// reported one by one.
+    private mutating func reportWriters() {
+        let unproven = chains.filter { !$0.value.isProven }.keys
+        for writer in unproven.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+            let isMissing = unknownWriters.contains(writer)
+            findings.append(
+                AuditFinding(
+                    .writer, writer: writer,
+                    isMissing ? "the row of this writer is missing" : "no program has signed this writer"))
+        }
     }
 
     // MARK: Links
 
-    private mutating func readLinks() throws(StoreFailure) {
-        var writer: [UInt8] = []
-        while let next = try store.runBlocking(
-            Script("audit", reads: [AuditReads.nextChain(writer: .blob(writer))]))[0].first?.optionalBlob("writer")
-        {
-            writer = next
-            if chains[writer] == nil {
-                findings.append(AuditFinding(.writer, writer: writer, "the row of this writer is missing"))
-                chains[writer] = AuditChainCheck(key: nil)
+    /// Reads the links of a chain until it has the number that a row names.
+    private mutating func advance(_ writer: [UInt8], to number: Int64) throws(StoreFailure) {
+        guard try hasChain(writer) else { return }
+        while let chain = chains[writer], !chain.isAtEnd, chain.cursor < number {
+            try readLinks(of: writer, after: chain.cursor)
+        }
+    }
+
+    private mutating func readLinks(of writer: [UInt8], after cursor: Int64) throws(StoreFailure) {
+        let page = try read(AuditReads.links(writer: .blob(writer), sequence: .integer(cursor)))
+        if page.count < AuditReads.linksOfPage { chains[writer]?.isAtEnd = true }
+        for row in page {
+            links += 1
+            guard case .integer(let sequence) = try row.value("sequence") else {
+                // The values of other types come last in SQLite.
+                findings.append(AuditFinding(.link, writer: writer, "a link has no number"))
+                chains[writer]?.isAtEnd = true
+                return
             }
-            var last: Int64 = .min
-            while true {
-                let read = AuditReads.links(writer: .blob(writer), sequence: .integer(last))
-                let page = try store.runBlocking(Script("audit", reads: [read]))[0]
-                for row in page {
-                    last = try row.integer("sequence")
-                    try add(row, sequence: last, of: writer)
-                }
-                if page.isEmpty { break }
+            chains[writer]?.cursor = sequence
+            guard let link = try AuditLink(row) else {
+                chains[writer]?.skip(sequence)
+                findings.append(AuditFinding(.link, writer: writer, link: sequence, "the link cannot be read"))
+                continue
+            }
+            try add(link)
+        }
+    }
+
+    private mutating func add(_ link: AuditLink) throws(StoreFailure) {
+        guard let chain = chains[link.writer] else { return }
+        let isGenuine = chain.key.map { link.isGenuine($0) } ?? false
+        if isGenuine, chain.hasGap(before: link.sequence), let checkpoint = try checkpoint(of: link.writer) {
+            chains[link.writer]?.skipDeleted(checkpoint, before: link.sequence)
+        }
+        if let fault = chains[link.writer]?.append(link, isGenuine: isGenuine) {
+            findings.append(AuditFinding(.link, writer: link.writer, link: fault.link, fault.text))
+        }
+        // Other links prove no rows, and must not hide what genuine ones say about them.
+        guard isGenuine, chain.isProven else { return }
+        for entry in link.entries {
+            guard let key = AuditKey(entry.operation) else { continue }
+            let wanted = ExpectedRow(digest: AuditDigest(entry.digest), writer: link.writer, link: link.sequence)
+            if let row = pending.removeValue(forKey: key) {
+                try compare(row, wanted)
+            } else if expected[key] != nil {
+                findings.append(
+                    AuditFinding(
+                        .link, writer: link.writer, link: link.sequence, operation: entry.operation,
+                        "another link has this row, too"))
+            } else {
+                expected[key] = wanted
             }
         }
     }
 
-    private mutating func add(_ row: Row, sequence: Int64, of writer: [UInt8]) throws(StoreFailure) {
-        links += 1
-        guard let link = try AuditLink(row) else {
-            chains[writer]?.skip(sequence)
-            findings.append(AuditFinding(.link, writer: writer, link: sequence, "the entries cannot be read"))
-            return
-        }
-        if let fault = chains[writer]?.append(link) {
-            findings.append(AuditFinding(.link, writer: writer, link: fault.link, fault.text))
-        }
-        for entry in link.entries {
-            guard let key = AuditKey(entry.operation) else { continue }
-            let row = ExpectedRow(digest: AuditDigest(entry.digest), writer: writer, link: sequence)
-            if expected.updateValue(row, forKey: key) != nil {
-                findings.append(
-                    AuditFinding(
-                        .link, writer: writer, link: sequence, operation: entry.operation,
-                        "another link has this row, too"))
+    /// Reads the links that no row has named.
+    private mutating func readOtherLinks() throws(StoreFailure) {
+        var last: [UInt8] = []
+        while true {
+            let page = try read(AuditReads.ends(writer: .blob(last)))
+            for row in page {
+                guard case .blob(let writer) = try row.value("writer") else { continue }
+                last = writer
+                guard case .integer(let end) = try row.value("last") else { continue }
+                let isKnown = try hasChain(writer)
+                if !isKnown { begin(writer, AuditChainCheck(key: nil, isProven: false)) }
+                if chains[writer]?.cursor ?? end < end { chains[writer]?.isAtEnd = false }
+                try advance(writer, to: end)
             }
+            guard page.count == AuditReads.pageSize else { return }
         }
     }
 
     // MARK: Rows
 
-    private mutating func readRows(upTo last: Int64, _ progress: (Int) -> Void) throws(StoreFailure) {
-        var id: Int64 = .min
+    /// Reads the rows up to the one that is the last one now, and returns its number.
+    private mutating func readRows(after start: Int64, _ progress: (Int) -> Void) throws(StoreFailure) -> Int64 {
+        let last = try read(AuditReads.lastRow()).first?.optionalInteger("last") ?? start
+        var id = start
         while true {
-            let read = AuditReads.rows(id: .integer(id), last: .integer(last))
-            let page = try store.runBlocking(Script("audit", reads: [read]))[0]
+            let page = try read(AuditReads.rows(id: .integer(id), last: .integer(last)))
             for row in page {
                 let row = try CheckedAuditRow(row)
                 id = row.id
                 rows += 1
-                check(row)
+                try check(row)
             }
             progress(rows)
-            if page.isEmpty { break }
+            if page.count < AuditReads.pageSize { return last }
         }
     }
 
-    private mutating func check(_ row: CheckedAuditRow) {
-        guard let key = AuditKey(row.operation), let wanted = expected.removeValue(forKey: key) else {
-            return unlinked.append(row)
-        }
-        guard wanted.digest == AuditDigest(row.digest) else { return findings.append(row.finding(.changed)) }
-        if row.event == "user.forgotten", let user = row.user { forgotten.insert(user) }
-        switch row.words {
-        case .right: break
-        case .wrong: findings.append(row.finding(.detail))
-        case .missing: withoutWords.append(row)
-        }
-    }
-
-    // MARK: The end
-
-    /// Looks up once more what does not fit: relays may have written or deleted it meanwhile.
-    private mutating func lookAgain() throws(StoreFailure) {
-        for row in unlinked {
-            let isNew = try isOfANewLink(row)
-            if !isNew { findings.append(row.finding(.inserted)) }
-        }
-        for row in withoutWords {
-            guard let user = row.user, forgotten.contains(user) else {
-                findings.append(row.finding(.detail))
-                continue
-            }
-            deletedDetails += 1
-        }
-        guard !expected.isEmpty else { return }
-        let checkpoints = try checkpointsNow()
-        let missing = expected.sorted { ($0.value.link, $0.key) < ($1.value.link, $1.key) }
-        for (key, wanted) in missing {
-            if let deleted = checkpoints[wanted.writer], wanted.link <= deleted { continue }
-            let found = try store.runBlocking(
-                Script("audit", reads: [AuditReads.row(operation: .blob(key.bytes))]))[0].first
-            guard let found else {
-                findings.append(
-                    AuditFinding(
-                        .removed, writer: wanted.writer, link: wanted.link, operation: key.bytes, "the row is missing"))
-                continue
-            }
-            let row = try CheckedAuditRow(found)
-            if AuditDigest(row.digest) != wanted.digest { findings.append(row.finding(.changed)) }
-        }
-    }
-
-    /// Whether the row belongs to a link that was written after the links were read.
-    private mutating func isOfANewLink(_ row: CheckedAuditRow) throws(StoreFailure) -> Bool {
-        guard let writer = row.writer, let sequence = row.link else { return false }
-        if chains[writer] == nil { try readWriters([]) }
-        guard let chain = chains[writer], let key = chain.key, sequence > chain.last else { return false }
-        let read = AuditReads.link(writer: .blob(writer), sequence: .integer(sequence))
-        guard let found = try store.runBlocking(Script("audit", reads: [read]))[0].first,
-            let link = try AuditLink(found), link.isGenuine(key)
-        else { return false }
-        return link.entries.contains(AuditLink.Entry(operation: row.operation, digest: row.digest))
-    }
-
-    private func checkpointsNow() throws(StoreFailure) -> [[UInt8]: Int64] {
-        let rows = try store.runBlocking(Script("audit", reads: [AuditReads.checkpoints()]))[0]
-        var now: [[UInt8]: Int64] = [:]
-        for row in try rows.checkedRows(.auditCheckpoint) where row.isGenuine(authenticator) {
-            guard case .blob(let id) = row.values[0], case .integer(let sequence) = row.values[1] else { continue }
-            now[id] = sequence
-        }
-        return now
-    }
-
-    private mutating func compareHeads(_ heads: [AuditHead]) {
-        var newest: [[UInt8]: AuditHead] = [:]
-        for head in heads where head.sequence > newest[head.writer]?.sequence ?? 0 { newest[head.writer] = head }
-        for head in newest.values.sorted(by: { $0.writer.lexicographicallyPrecedes($1.writer) }) {
-            let key = chains[head.writer]?.key ?? head.ownKey
-            guard let key, head.isGenuine(key) else {
-                findings.append(
-                    AuditFinding(.head, writer: head.writer, link: head.sequence, "its writer has not signed this head")
-                )
-                continue
-            }
-            if let fault = chains[head.writer].map({ $0.fault(for: head) }) ?? "the whole chain is missing" {
-                findings.append(AuditFinding(.truncated, writer: head.writer, link: head.sequence, fault))
-            }
+    private mutating func check(_ row: CheckedAuditRow) throws(StoreFailure) {
+        guard let key = AuditKey(row.operation) else { return findings.append(row.finding(.inserted)) }
+        if let writer = row.writer, let link = row.link { try advance(writer, to: link) }
+        if let wanted = expected.removeValue(forKey: key) {
+            try compare(row, wanted)
+        } else {
+            pending[key] = row
         }
     }
 }

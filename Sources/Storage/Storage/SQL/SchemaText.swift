@@ -601,7 +601,7 @@ enum SchemaText {
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
         -- Who writes the audit: each start of a relay, and each run of twoefay that changed something. The private key exists in the
-        -- memory of that process only. The rows stay (docs/operators/audit.md).
+        -- memory of that process only. Retention deletes a writer after all of its links (docs/operators/audit.md).
         CREATE TABLE IF NOT EXISTS audit_writer (
             id binary(16) NOT NULL PRIMARY KEY,
             program varchar(16) NOT NULL,           -- relay, tool
@@ -623,12 +623,13 @@ enum SchemaText {
             PRIMARY KEY (writer, sequence)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
-        -- The last link of each chain that retention has deleted.
+        -- The last link of each chain that retention has deleted. The writer zero: the number of chains that were deleted with
+        -- their writers.
         CREATE TABLE IF NOT EXISTS audit_checkpoint (
             writer binary(16) NOT NULL PRIMARY KEY,
             sequence bigint NOT NULL,
             hash binary(32) NOT NULL,
-            at datetime(3) NOT NULL,
+            at datetime(3) NOT NULL,                -- only links before this time were deleted
             mac binary(36)                          -- by the program that wrote the row (see threat-model.md)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 

@@ -111,7 +111,7 @@ final class Lane: Sendable {
     private let conflictCount = Atomic<UInt64>(0)
     private let keys: RowKeys
     /// The chain of the audit rows that this lane writes; nil if it only reads.
-    private let chain: AuditChain?
+    let chain: AuditChain?
     private let log: Log
 
     init(

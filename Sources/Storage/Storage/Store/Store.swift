@@ -25,7 +25,7 @@ public final class Store: Sendable {
     private let keys: RowKeys
     private let author: AuditAuthor
     private let limit: Duration
-    private let time: any TimeSource
+    let time: any TimeSource
 
     init(
         writes: Lane, reads: Lane?, watching: Lane?, logFile: WALCheckpointer?, hosts: [String], schemaVersion: Int64,
@@ -44,6 +44,9 @@ public final class Store: Sendable {
     }
 
     var rowAuthenticator: RowAuthenticator? { keys.current }
+
+    /// The chain of the audit that this store writes; nil if it has none.
+    var auditChain: AuditChain? { writes.chain }
 
     /// Signs and checks rows with these keys from now on.
     public func use(_ authenticator: RowAuthenticator) { keys.use(authenticator) }

@@ -1,3 +1,4 @@
+import Crypto
 import Domain
 import World
 
@@ -23,7 +24,11 @@ extension Sample {
         _ = try await store.run(AuditTrail.bounds)
         _ = try await store.run(AuditTrail.page(AuditTrail.Filter(), from: 1, to: 100))
         _ = try await store.run(AuditTrail.page(of: id(60), AuditTrail.Filter(), after: nil))
-        _ = try await store.run(AuditHead.page(after: nil))
+        _ = try await store.run(AuditHeadCandidate.page(after: []))
+        _ = try await store.run(AuditHeadCandidate.of([AuditCheckpoint.retired]))
+        _ = try await store.run(AuditHeadCandidate.recent(after: Int64(count) - 10))
+        let key = try P256PrivateKey.generate().publicKey
+        _ = try await store.run(AuditHeadCandidate.links(of: AuditCheckpoint.retired, upTo: 9, key: key))
         try await runExamination(on: store)
     }
 

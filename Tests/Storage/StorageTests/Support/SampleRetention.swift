@@ -1,3 +1,4 @@
+import Crypto
 import Domain
 import Relay
 import World
@@ -32,6 +33,30 @@ extension Sample {
             let rubbish = ExpiredRows(kind, before: now, mark: kind == .audit ? Int64(count) - 10 : 0)
             _ = try await store.drop(rubbish, by: Sample.id(1))
         }
+        try await runAuditRetention(on: store)
+    }
+
+    /// Runs the statements for which a store needs keys.
+    private static func runAuditRetention(on store: Store) async throws {
+        let authenticator = try RowAuthenticator(keys: [AuditFixture.key])
+        let rubbish = ExpiredRows(.audit, before: now)
+        _ = try await store.run(AuditLinkDeletion.next(after: [], before: now))
+        let chain = AuditLinkDeletion.Chain(writer: AuditCheckpoint.retired, newest: 9)
+        _ = try await store.run(AuditLinkDeletion.find(chain, rubbish, with: authenticator))
+        let entry = AuditLink.Entry(operation: AuditCheckpoint.retired, digest: AuditLink.start)
+        let link = try AuditLink(
+            AuditPlace(writer: AuditCheckpoint.retired, sequence: 1), at: now.sql, after: AuditLink.start, [entry],
+            key: P256PrivateKey.generate())
+        let found = AuditLinkDeletion.Found(
+            writer: link.writer, former: 0, last: link, operations: [entry.operation])
+        let relay: RelayID = id(1)
+        let page = AuditWriterDeletion.page(after: [], startedBefore: now)
+        _ = try await store.run(Script("retention", reads: [page]))
+        _ = try await store.run(
+            Script(
+                "retention", rows: [AuditLinkDeletion.rows(link.writer)],
+                writes: AuditLinkDeletion.drop(found, at: now, by: relay)
+                    + AuditWriterDeletion.drop([link.writer], rubbish, by: relay)))
     }
 }
 

@@ -1,3 +1,5 @@
+import Bytes
+import Crypto
 import Domain
 import Relay
 import World
@@ -5,8 +7,14 @@ import World
 /// The deletion of audit rows whose retention has ended, by whole links from the beginning of a
 /// chain.
 ///
-/// Invariant: the checkpoint is written in the same transaction, and before the deletion. It has a
-/// MAC, so nobody else can shorten a chain at its beginning without notice.
+/// Invariants: the checkpoint is written in the same transaction, and before the deletion. It has a
+/// MAC, so nobody else can shorten a chain at its beginning without notice. Only links that their
+/// writer has signed are deleted, without a gap: otherwise somebody could set the times of links back,
+/// and the relay itself would sign the checkpoint that hides them.
+///
+/// Failures: the beginning of a chain is not as its writer wrote it. Then the chain stays as it is, so
+/// that `audit verify` still finds what was changed, and the log names the writer. The other chains
+/// are deleted.
 enum AuditLinkDeletion {
     /// The links that one transaction deletes.
     struct Found: Sendable {
@@ -17,38 +25,63 @@ enum AuditLinkDeletion {
         let operations: [[UInt8]]
     }
 
-    /// Finds the oldest links of a chain; nil if none is old enough.
-    static func find(_ expired: ExpiredRows, in store: Store) async throws(StoreFailure) -> Found? {
-        let before = SQLValue.timestamp(expired.before)
-        let start = try await store.run(
-            Script("retention", reads: [oldestChain(before: before), newestRow()]))
-        guard let chain = start[0].first else { return nil }
-        let (writer, former) = (try chain.blob("writer"), try chain.integer("former"))
-        // The newest row stays, because the number of the next one is derived from it.
-        let newest =
-            try start[1].first?.optionalBlob("writer") == writer ? start[1].first?.optionalInteger("link") : nil
-        let page = try await store.run(
-            Script(
-                "retention",
-                reads: [
-                    links(writer: .blob(writer), former: .integer(former), before: before, newest: .integer(newest))
-                ]
-            ))[0]
-        var last: AuditLink?
-        var operations: [[UInt8]] = []
-        for row in page {
-            // A chain with a hole ends here: `audit verify` must still see the hole.
-            guard let link = try AuditLink(row), link.sequence == (last?.sequence ?? former) + 1,
-                link.at < expired.before.sql,
-                operations.isEmpty || operations.count + link.entries.count <= expired.limit
-            else { break }
-            last = link
-            operations += link.entries.map(\.operation)
-        }
-        return last.map { Found(writer: writer, former: former, last: $0, operations: operations) }
+    /// A chain whose first link is old.
+    struct Chain: Sendable {
+        let writer: [UInt8]
+        /// The link with the newest row. It stays, because the number of the next row is derived from it.
+        let newest: Int64?
     }
 
-    static func rows(_ found: Found) -> [SignedRows] { [checkpointOf(writer: .blob(found.writer)).signed] }
+    /// Finds the next chain whose first link is old, by the writer's id.
+    static func next(after writer: [UInt8], before: Timestamp) -> Query<Chain?> {
+        let reads = [oldestChain(before: .timestamp(before), writer: .blob(writer)), newestRow()]
+        return Query(script: Script("retention", reads: reads)) { rows throws(StoreFailure) in
+            guard let writer = try rows[0].first?.blob("writer") else { return nil }
+            let newest = rows[1].first
+            let isNewest = try newest?.value("writer").bytes == writer
+            return Chain(writer: writer, newest: isNewest ? try newest?.optionalInteger("link") : nil)
+        }
+    }
+
+    /// Finds the oldest links of a chain. The result is nil if its first link cannot be deleted.
+    static func find(
+        _ chain: Chain, _ expired: ExpiredRows, with authenticator: RowAuthenticator
+    ) -> Query<Found?> {
+        let writer = SQLValue.blob(chain.writer)
+        let reads = [
+            AuditReads.writer(writer: writer), AuditReads.checkpoint(writer: writer),
+            links(writer: writer, before: .timestamp(expired.before), newest: .integer(chain.newest)),
+        ]
+        return Query(script: Script("retention", reads: reads)) { rows throws(StoreFailure) in
+            guard let key = try key(rows[0], authenticator) else { return nil }
+            var (former, hash) = (Int64(0), AuditLink.start)
+            if let row = try rows[1].checkedRows(.auditCheckpoint).first {
+                guard row.isGenuine(authenticator), let checkpoint = AuditCheckpoint(row) else { return nil }
+                (former, hash) = (checkpoint.sequence, checkpoint.hash)
+            }
+            var last: AuditLink?
+            var operations: [[UInt8]] = []
+            for row in rows[2] {
+                guard let link = try AuditLink(row), link.sequence == (last?.sequence ?? former) + 1,
+                    link.former == last?.hash ?? hash, link.at < expired.before.sql,
+                    operations.isEmpty || operations.count + link.entries.count <= expired.limit,
+                    link.isGenuine(key)
+                else { break }
+                last = link
+                operations += link.entries.map(\.operation)
+            }
+            return last.map { Found(writer: chain.writer, former: former, last: $0, operations: operations) }
+        }
+    }
+
+    private static func key(_ writers: Rows, _ authenticator: RowAuthenticator) throws(StoreFailure) -> P256PublicKey? {
+        guard let row = try writers.checkedRows(.auditWriter).first, row.isGenuine(authenticator),
+            case .blob(let key) = row.values[4]
+        else { return nil }
+        return try? P256PublicKey(x963: key)
+    }
+
+    static func rows(_ writer: [UInt8]) -> SignedRows { checkpointOf(writer: .blob(writer)).signed }
 
     /// Writes the checkpoint and deletes, if the relay holds the lease of the task.
     static func drop(_ found: Found, at now: Timestamp, by relay: RelayID) -> [BoundStatement] {
@@ -73,28 +106,29 @@ enum AuditLinkDeletion {
     /// SQLite keeps the order of a CROSS JOIN: it must not begin with the links.
     private static let oldestChain = Statement(
         """
-        SELECT w.id AS writer, coalesce(c.sequence, 0) AS former FROM audit_writer w
-        LEFT JOIN audit_checkpoint c ON c.writer = w.id
-        CROSS JOIN audit_link l ON l.writer = w.id AND l.sequence = coalesce(c.sequence, 0) + 1
-        WHERE l.at < :before AND NOT EXISTS (SELECT 1 FROM audit a WHERE a.id = (SELECT max(m.id) FROM audit m)
+        SELECT w.id AS writer FROM audit_writer w CROSS JOIN audit_link l ON l.writer = w.id
+        AND l.sequence = (SELECT min(f.sequence) FROM audit_link f WHERE f.writer = w.id)
+        WHERE w.id > :writer AND l.at < :before
+        AND NOT EXISTS (SELECT 1 FROM audit a WHERE a.id = (SELECT max(m.id) FROM audit m)
             AND a.writer = l.writer AND a.link = l.sequence)
-        LIMIT 1
+        ORDER BY w.id LIMIT 1
         """)
 
     private static let newestRow = Statement(
         "SELECT writer, link FROM audit WHERE id = (SELECT max(id) FROM audit)")
 
+    /// The loop checks the signature of each link, so there are few.
     private static let links = Statement(
         """
-        SELECT \(AuditLink.columns) FROM audit_link WHERE writer = :writer AND sequence > :former AND at < :before
-        AND (:newest IS NULL OR sequence < :newest) ORDER BY sequence LIMIT 100
+        SELECT \(AuditLink.columns) FROM audit_link WHERE writer = :writer AND at < :before
+        AND (:newest IS NULL OR sequence < :newest) ORDER BY sequence LIMIT 50
         """)
 
     private static let checkpointOf = RowSearch(.auditCheckpoint, where: "writer = :writer")
 
     private static let isHeld = "EXISTS (SELECT 1 FROM task_lease WHERE name = 'retention' AND holder = :relay)"
 
-    private static let insertCheckpoint = Statement(
+    static let insertCheckpoint = Statement(
         into: .auditCheckpoint, once: true,
         """
         INSERT INTO audit_checkpoint (writer, sequence, hash, at)
@@ -121,15 +155,29 @@ enum AuditLinkDeletion {
 }
 
 extension Store {
-    /// Deletes old links of one chain. The answer is nil if no link is old enough, and false if
-    /// another relay holds the lease.
-    func dropLinks(_ expired: ExpiredRows, by relay: RelayID) async throws(StoreFailure) -> DeletionResult?? {
-        guard let found = try await AuditLinkDeletion.find(expired, in: self) else { return .none }
-        let script = Script(
-            "retention", rows: AuditLinkDeletion.rows(found),
-            writes: RetentionLease.writes(relay) + AuditLinkDeletion.drop(found, at: expired.before, by: relay),
-            reads: [RetentionLease.read(relay)])
-        guard try await run(script)[0].first != nil else { return .some(nil) }
-        return DeletionResult(count: found.operations.count, mark: expired.mark, isLast: false)
+    /// Deletes old links of one chain, or the rows of writers whose links are all deleted.
+    ///
+    /// - Parameter stuck: gets the ids of the writers whose chains are not as they were written.
+    /// - Returns: nil if nothing is old enough, and `.some(nil)` if another relay holds the lease.
+    func dropLinks(
+        _ expired: ExpiredRows, by relay: RelayID, stuck: inout [String]
+    ) async throws(StoreFailure) -> DeletionResult?? {
+        guard let authenticator = rowAuthenticator else { return .none }
+        var after: [UInt8] = []
+        while let chain = try await run(AuditLinkDeletion.next(after: after, before: expired.before)) {
+            after = chain.writer
+            guard let found = try await run(AuditLinkDeletion.find(chain, expired, with: authenticator)) else {
+                stuck.append(Hex.encode(chain.writer))
+                continue
+            }
+            let script = Script(
+                "retention", rows: [AuditLinkDeletion.rows(found.writer)],
+                writes: RetentionLease.writes(relay) + AuditLinkDeletion.drop(found, at: expired.before, by: relay),
+                reads: [RetentionLease.read(relay)])
+            guard try await run(script)[0].first != nil else { return .some(nil) }
+            return DeletionResult(
+                count: found.operations.count, mark: expired.mark, isLast: false, stuck: stuck)
+        }
+        return try await dropWriters(expired, by: relay, authenticator)
     }
 }

@@ -4,14 +4,18 @@ import World
 
 extension Store: RetentionStore {
     public func drop(_ expired: ExpiredRows, by relay: RelayID) async throws(StoreFailure) -> DeletionResult? {
-        if expired.kind == .audit, let dropped = try await dropLinks(expired, by: relay) { return dropped }
+        var stuck: [String] = []
+        if expired.kind == .audit, let dropped = try await dropLinks(expired, by: relay, stuck: &stuck) {
+            return dropped
+        }
         let found = try await run(ExpiredRowSearch.find(expired))
         let script = Script(
             "retention",
             writes: RetentionLease.writes(relay) + ExpiredRowDeletion.drop(expired, found, by: relay),
             reads: [RetentionLease.read(relay)])
         let isHeld = try await run(Query(script: script) { rows in rows.first?.isEmpty == false })
-        return isHeld ? DeletionResult(count: found.count, mark: found.mark, isLast: found.isLast) : nil
+        return isHeld
+            ? DeletionResult(count: found.count, mark: found.mark, isLast: found.isLast, stuck: stuck) : nil
     }
 }
 

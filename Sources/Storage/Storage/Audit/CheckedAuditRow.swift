@@ -1,0 +1,95 @@
+import Relay
+
+/// A row that a link names.
+struct ExpectedRow {
+    let digest: AuditDigest
+    let writer: [UInt8]
+    let link: Int64
+}
+
+/// An operation as two numbers, because arrays take three times the memory.
+struct AuditKey: Hashable, Comparable {
+    private let high: UInt64
+    private let low: UInt64
+
+    init?(_ bytes: [UInt8]) {
+        guard bytes.count == 16 else { return nil }
+        high = bytes[0..<8].reduce(0) { $0 << 8 | UInt64($1) }
+        low = bytes[8..<16].reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    var bytes: [UInt8] {
+        [high, low].flatMap { number in (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - $0 * 8)) } }
+    }
+
+    static func < (a: AuditKey, b: AuditKey) -> Bool { (a.high, a.low) < (b.high, b.low) }
+}
+
+/// A digest as four numbers.
+struct AuditDigest: Equatable {
+    private let first: AuditKey?
+    private let second: AuditKey?
+
+    init(_ bytes: [UInt8]) {
+        first = AuditKey(Array(bytes.prefix(16)))
+        second = AuditKey(Array(bytes.dropFirst(16)))
+    }
+}
+
+/// An audit row as the check reads it.
+struct CheckedAuditRow {
+    enum Words { case right, wrong, missing }
+
+    let id: Int64
+    let operation: [UInt8]
+    let event: String
+    let user: [UInt8]?
+    let writer: [UInt8]?
+    let link: Int64?
+    let digest: [UInt8]
+    let words: Words
+
+    /// Reads a row of `AuditReads`. A value of a wrong type must not stop the check, so it reads
+    /// values and not columns of a type.
+    init(_ row: Row) throws(StoreFailure) {
+        var values: [SQLValue] = []
+        for index in AuditRow.columns.indices { values.append(try row.value(at: index)) }
+        digest = AuditRow.digest(values)
+        id = try row.integer("id")
+        operation = try row.value("operation").bytes ?? []
+        event = try row.value("event").plainText ?? ""
+        user = try row.value("user_id").bytes
+        writer = try row.value("writer").bytes
+        if case .integer(let number) = try row.value("link") { link = number } else { link = nil }
+        let salt = try row.value("salt").bytes
+        let found = AuditWords(
+            note: try row.value("note").plainText, changes: try row.value("changes").plainText,
+            reason: try row.value("reason").plainText)
+        switch (try row.value("detail").bytes, salt) {
+        case (nil, nil): words = .right
+        case (.some, nil): words = .missing
+        case (let detail, .some(let salt)): words = detail == found.digest(salt: salt) ? .right : .wrong
+        }
+    }
+
+    func finding(_ kind: AuditFinding.Kind) -> AuditFinding {
+        let text =
+            switch kind {
+            case .inserted: "no link of a writer has this row (\(event))"
+            case .detail: words == .missing ? "its words are missing (\(event))" : "its words were changed (\(event))"
+            default: "the row was changed (\(event))"
+            }
+        return AuditFinding(kind, writer: writer, link: link, id: id, operation: operation, text)
+    }
+}
+
+extension SQLValue {
+    var bytes: [UInt8]? { if case .blob(let bytes) = self { bytes } else { nil } }
+    var plainText: String? {
+        switch self {
+        case .text(let text): text
+        case .integer(let number): String(number)
+        case .null, .blob, .personal: nil
+        }
+    }
+}
