@@ -42,16 +42,22 @@ struct AuditBatch {
     func commit(
         _ steps: [BoundStatement], _ rows: [Rows], _ others: [BoundStatement] = [], on session: any Session
     ) throws(SessionFailure) {
-        var last = others
         var entries: [AuditLink.Entry] = []
+        var words: [Words] = []
         for (step, rows) in zip(steps, rows) where step.statement.insertsAudit {
             for row in rows {
                 guard let entry = try Self.entry(row, step) else { continue }
                 entries.append(entry)
+                let user = try? row.value("user_id").bytes
+                // The words of this transaction are not written yet. Those of a user whom a later script
+                // of it deletes must not be.
+                if let user, (try? row.text("event")) == "user.forgotten" { words.removeAll { $0.user == user } }
                 guard !step.words.isEmpty else { continue }
-                last.append(step.words.insertion(for: .blob(entry.operation), salt: step.salt))
+                words.append(
+                    Words(user: user, insertion: step.words.insertion(for: .blob(entry.operation), salt: step.salt)))
             }
         }
+        var last = others + words.map(\.insertion)
         var link: AuditLink?
         if let chain, let place, let authenticator, steps.contains(where: \.statement.insertsAudit) {
             if entries.isEmpty {
@@ -71,6 +77,12 @@ struct AuditBatch {
             throw error
         }
         if let link { chain?.committed(link) }
+    }
+
+    /// The words of a row, before they are written.
+    private struct Words {
+        let user: [UInt8]?
+        let insertion: BoundStatement
     }
 
     /// Returns the entry of a row; nil if the row existed before.

@@ -32,6 +32,18 @@ public struct SignedTable: Sendable {
         return bits.isEmpty ? "0" : bits.joined(separator: " + ")
     }
 
+    /// The SQL expression of the user whom a row is about, so that words about the row are deleted with
+    /// the user.
+    var user: String {
+        if name == "user" { return "id" }
+        if granting.contains("user_id") || key.contains("user_id") { return "user_id" }
+        return switch name {
+        case "device_report": "(SELECT d.user_id FROM device d WHERE d.id = device_report.device_id)"
+        case "sent_code": "(SELECT f.user_id FROM factor f WHERE f.id = sent_code.factor_id)"
+        default: "NULL"
+        }
+    }
+
     /// The columns that a check reads: the covered columns, the rights as bits, and the MAC.
     var columns: String { (covered + ["\(rightsAsBits) AS rights", "mac"]).joined(separator: ", ") }
 

@@ -29,8 +29,8 @@ final class SignedTableScan: Sendable {
         asSeen = RowSearch(table, where: table.isAsSeen)
         auditAdoption = Statement.audit(
             """
-            INSERT INTO audit (operation, at, event, outcome)
-            SELECT :operation, :now, 'row.adopted', 'operator' FROM \(table.name) WHERE \(table.isAsSeen)
+            INSERT INTO audit (operation, at, event, user_id, outcome)
+            SELECT :operation, :now, 'row.adopted', \(table.user), 'operator' FROM \(table.name) WHERE \(table.isAsSeen)
             \(Audit.once)
             """)
         let select = "SELECT \(table.columns) FROM \(table.name)"
