@@ -37,11 +37,13 @@ extension Tool {
             by: authority, names: try server.names(invocation.values("host")), keepsKey: invocation.has("keep-key"),
             days: days, at: SystemTime().now())
         let path = settings.path(of: settings.tls.certificate)
+        let unrecorded = settings.recordDone(
+            "server.renewed", note: "serial \(issued.serial), until \(issued.notAfter.rfc3339)")
         return Report(
             """
             \(path) is renewed, and expires at \(issued.notAfter.rfc3339). The one before expires at \
             \(server.present.notAfter.rfc3339).
-            \(reloadHint)
+            \(reloadHint)\(unrecorded)
             """,
             json: .object([
                 "certificate": .string(path), "key": .string(settings.path(of: settings.tls.key)),

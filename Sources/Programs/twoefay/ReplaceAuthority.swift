@@ -20,14 +20,17 @@ extension Tool {
                   twoefay authority replace websites
                 """)
     ) { invocation throws(Failure) in
+        let settings = try Settings.load(invocation)
         let replacement = try replacement(invocation)
         let isBack = invocation.has("back")
         let authority = isBack ? try replacement.revert() : try replacement.begin(at: SystemTime().now())
+        let unrecorded = settings.recordDone(
+            "authority.replaced", note: "\(replacement.kind.rawValue)\(isBack ? ", back to the former one" : "")")
         return Report(
             """
             \(replacement.certificatesPath) holds two authorities, and \(replacement.keyPath) is the key of the \
             \(isBack ? "former" : "new") one.
-            \(reloadHint)
+            \(reloadHint)\(unrecorded)
             """,
             json: .object([
                 "kind": .string(replacement.kind.rawValue), "certificates": .string(replacement.certificatesPath),
@@ -48,8 +51,11 @@ extension Tool {
             throw Failure(.conflict, reason, next: "Nothing was changed. Wait, or do it with --yes.")
         }
         let former = try replacement.finish()
+        let unrecorded = settings.recordDone(
+            "authority.finished", note: "\(replacement.kind.rawValue), serial \(former.serial)")
         return Report(
-            "The former authority is taken out of \(replacement.certificatesPath), and its key is deleted. \(reloadHint)",
+            "The former authority is taken out of \(replacement.certificatesPath), and its key is deleted. "
+                + "\(reloadHint)\(unrecorded)",
             json: .object([
                 "kind": .string(replacement.kind.rawValue), "certificates": .string(replacement.certificatesPath),
                 "former_serial": .string(former.serial),

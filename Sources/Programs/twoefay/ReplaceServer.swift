@@ -32,10 +32,12 @@ extension Tool {
         let what =
             statement.pins.count > 1
             ? "announces the next authority" : "states that the present authority is the only one"
+        let unrecorded = settings.recordDone(
+            "server.pins", note: "statement \(statement.sequence) with \(statement.pins.count) pins")
         return Report(
             """
             \(replacement.pinsPath) \(what). Phones take it until \(statement.expiresAt.rfc3339).
-            \(use(settings, replacement))
+            \(use(settings, replacement))\(unrecorded)
             """,
             json: statement.json(path: replacement.pinsPath))
     }
@@ -54,11 +56,12 @@ extension Tool {
         let replacement = ServerReplacement(settings, keyPath: invocation.value(authorityKey.name))
         let issued = try replacement.change(at: SystemTime().now())
         let authority = settings.path(of: settings.tls.authority)
+        let unrecorded = settings.recordDone("server.switched", note: "serial \(issued.serial)")
         return Report(
             """
             \(authority) is now the next authority; the former one is ca-former.pem. The server's certificate expires at \
             \(issued.notAfter.rfc3339).
-            \(reloadHint) Give the websites \(authority).
+            \(reloadHint) Give the websites \(authority).\(unrecorded)
             """,
             json: .object([
                 "authority": .string(authority), "expires_at": .string(issued.notAfter.rfc3339),
@@ -87,6 +90,7 @@ extension Tool {
                 next: "Nothing was changed. Wait for them, or do it with --yes.")
         }
         let statement = try replacement.finish(at: SystemTime().now())
+        let unrecorded = settings.recordDone("server.finished", note: "\(missing) phones without the new pin")
         var json = statement.json(path: replacement.pinsPath)
         if case .object(var members) = json {
             members.set("missing", .integer(missing))
@@ -95,7 +99,7 @@ extension Tool {
         return Report(
             """
             The server's chain ends with the new authority, and \(replacement.pinsPath) states that it is the only one.
-            The key of the former authority is deleted. \(use(settings, replacement))
+            The key of the former authority is deleted. \(use(settings, replacement))\(unrecorded)
             """,
             json: json)
     }

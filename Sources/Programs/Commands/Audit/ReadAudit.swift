@@ -82,10 +82,15 @@ extension Tool {
         } catch {
             throw Failure(error.exists ? .conflict : .failed, error.text, next: "Choose another file with --out.")
         }
+        // Before the first row, so that an export that is cut short is in the audit, too.
+        let wanted = AuditFilter.text(invocation)
+        try store.run {
+            ProgramEvents.record("audit.export_begun", note: "\(wanted) to \(path)", at: store.now, as: $0)
+        }
         count = try writeRows(filter, of: store, to: path)
         try store.run {
             ProgramEvents.record(
-                "audit.exported", outcome: "done", note: "\(count) rows to \(path)", at: store.now, as: $0)
+                "audit.exported", outcome: "done", note: "\(count) rows (\(wanted)) to \(path)", at: store.now, as: $0)
         }
         return Report(
             "\(count) rows are in \(path).", json: .object(["rows": .integer(Int64(count)), "file": .string(path)]))
@@ -173,6 +178,12 @@ private enum AuditFilter {
         filter.since = try time("since", invocation)
         filter.until = try time("until", invocation)
         return filter
+    }
+
+    /// The options as the operator gave them.
+    static func text(_ invocation: Invocation) -> String {
+        let given = options.compactMap { option in invocation.value(option.name).map { "\(option.name) \($0)" } }
+        return given.isEmpty ? "all rows" : given.joined(separator: ", ")
     }
 
     private static func time(_ name: String, _ invocation: Invocation) throws(Failure) -> Timestamp? {

@@ -15,10 +15,29 @@ extension Tool {
         "device revoke", "device unlock-code", "notice leave", "notice withdraw", "import", "directory sync",
         "outbox replay", "outbox drop", "migrate", "backup", "restore",
         "rekey", "keys roll", "rows adopt", "audit export",
+        "server renew", "server pins", "server switch", "server finish", "authority replace", "authority finish",
     ]
 }
 
 extension Settings {
+    /// Records a change of keys or certificates that is done. It needs no store, because the keys may be
+    /// on a machine without one.
+    ///
+    /// - Returns: what to add to the report if the audit has no row of the change.
+    func recordDone(_ event: String, note: String) -> String {
+        do throws(Failure) {
+            guard Files.isReadable(path(of: masterKey)) else {
+                return "\nThe audit has no row of it: the master key cannot be read."
+            }
+            let store = try openStore()
+            defer { store.close() }
+            try recordIfAble(event, note: note, in: store)
+            return ""
+        } catch {
+            return "\nThe audit has no row of it: \(error.message)."
+        }
+    }
+
     /// Records a command in the audit, if its account may read the master key. Without the key, no
     /// program can write to the audit.
     public func recordIfAble(_ event: String, note: String, in store: Store) throws(Failure) {

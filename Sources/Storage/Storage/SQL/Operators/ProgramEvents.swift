@@ -21,7 +21,7 @@ public enum ProgramEvents {
                 [
                     insert(
                         operation: .id(operation), now: .timestamp(now), event: .text(event), outcome: .text(outcome),
-                        note: .text(note.map { String($0.prefix(noteLimit)) }), changes: .text(changes))
+                        note: .text(note.map { String($0.unicodeScalars.prefix(noteLimit)) }), changes: .text(changes))
                 ])
         ) { _ in () }
     }
