@@ -65,7 +65,9 @@ import Testing
         }
         // The words of each audit row; the other statements of its chain need keys.
         let words = "\(root)/Sources/Storage/Storage/Audit/AuditRow.swift"
-        return try (files + [words]).reduce(0) { count, file in
+        // Retention and the heads share these three reads with `audit verify`.
+        let shared = ["lastRow", "writer", "checkpoint"].count
+        return try (files + [words]).reduce(shared) { count, file in
             let text = try TextFile.read(file)
             return count
                 + text.split(separator: "\n").filter { line in

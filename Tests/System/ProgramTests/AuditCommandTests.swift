@@ -65,19 +65,51 @@ import Testing
         #expect(tail["rows"]?.array?.first?.object?["event"] == "audit.exported")
     }
 
-    /// A file with a line that a crash has cut, and one with another line.
-    @Test func headsWithACutLineAreRead() async throws {
+    /// Lines that a crash has cut are counted. A file without heads of this store is not right.
+    @Test func headsOfDamagedFilesAreRead() async throws {
         let fixture = try await Fixture(.file) { try $0.set("audit.heads", to: "heads.jsonl") }
         _ = try await fixture.registered("ada")
         await fixture.relay.stop()
         let path = fixture.relay.file("heads.jsonl")
         let whole = try TextFile.read(path)
         let heads = whole.split(separator: "\n").count
-        try TextFile.write("{\"writer\":\"00\n" + whole, to: path)
+        // The power failed while a line was written.
+        try TextFile.write("{\"writer\":\"00\n\0\0\0\n{}\n" + whole, to: path)
         let verified = try await fixture.json("audit", "verify", "--heads", path)
         #expect(verified["findings"]?.array == [] && verified["heads"]?.integer == Int64(heads))
-        try TextFile.write("{}\n" + whole, to: path)
-        try await fixture.refused(["audit", "verify", "--heads", path], 1, "heads.jsonl:1: this line is not a head")
+        #expect(verified["unread_lines"]?.integer == 3)
+        let former = fixture.relay.file("former.jsonl")
+        try TextFile.write("", to: former)
+        let both = try await fixture.json("audit", "verify", "--heads", former, path)
+        #expect(both["findings"]?.array == [] && both["heads_chains"] == verified["heads_chains"])
+        let ended = try await fixture.tool(["audit", "verify", "--heads", former, "--json"])
+        #expect(ended.status == 1)
+        let report = try #require(try JSONReader.read(Array(ended.output.utf8)).object)
+        #expect(report["heads_chains"]?.integer == 0)
+        #expect(report["findings"]?.array == [])
+        try await fixture.refused(["audit", "verify", "--heads", path + ".none"], 1, "No such file")
+    }
+
+    /// An export that is cut short is in the audit, too, with its conditions.
+    @Test func exportIsInTheAuditBeforeItsFirstRow() async throws {
+        let fixture = try await Fixture(.file)
+        await fixture.relay.stop()
+        let path = fixture.relay.directory("rows.jsonl")
+        _ = try await fixture.json("audit", "export", "--out", path, "--event", "audit.")
+        let begun = try await rows(fixture, "--event", "audit.export_begun")
+        #expect(begun.count == 1)
+        #expect(begun.first?["note"]?.string == "event audit. to \(path)")
+        #expect(try text(path).contains("audit.export_begun"))
+    }
+
+    /// The keys of the server's authority need no store, but a change by them is in the audit.
+    @Test func renewalOfTheServerIsInTheAudit() async throws {
+        let fixture = try await Fixture(.file)
+        let ended = try await fixture.tool(["server", "renew", "--reason", "ticket 4711"])
+        #expect(ended.status == 0 && !ended.output.contains("has no row"), "\(ended.errors)")
+        let found = try await rows(fixture, "--event", "server.renewed")
+        #expect(found.count == 1)
+        #expect(found.first?["reason"] == "ticket 4711")
     }
 
     // MARK: Events of programs

@@ -25,6 +25,7 @@ extension Sample {
         _ = try await store.run(AuditTrail.page(AuditTrail.Filter(), from: 1, to: 100))
         _ = try await store.run(AuditTrail.page(of: id(60), AuditTrail.Filter(), after: nil))
         _ = try await store.run(AuditHeadCandidate.page(after: []))
+        _ = try await store.run(AuditHeadCandidate.newestRow)
         _ = try await store.run(AuditHeadCandidate.of([AuditCheckpoint.retired]))
         _ = try await store.run(AuditHeadCandidate.recent(after: Int64(count) - 10))
         let key = try P256PrivateKey.generate().publicKey
