@@ -93,6 +93,7 @@ import World
         let heads = try fixture.heads()
         let head = try #require(heads.last)
         let forged = try #require(AuditHead(line: head.line.replacing("\"sequence\":", with: "\"sequence\":9")))
+        #expect(try fixture.verify(heads: heads + [forged]).findings.map(\.kind) == [.head])
         let writer = "writer = x'\(Hex.encode(head.writer))'"
         try fixture.forge(
             "DELETE FROM audit WHERE \(writer) AND link > 1", "DELETE FROM audit_link WHERE \(writer) AND sequence > 1")
