@@ -24,7 +24,7 @@ extension Settings {
     /// on a machine without one.
     ///
     /// - Returns: what to add to the report if the audit has no row of the change.
-    func recordDone(_ event: String, note: String) -> String {
+    public func recordDone(_ event: String, note: String) -> String {
         do throws(Failure) {
             guard Files.isReadable(path(of: masterKey)) else {
                 return "\nThe audit has no row of it: the master key cannot be read."
