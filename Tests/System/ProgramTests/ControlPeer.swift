@@ -7,8 +7,10 @@ import Testing
 /// A caller of the control socket that is another program than `twoefay`: it sends what a test wants,
 /// also as another account of the operating system.
 enum ControlPeer {
-    /// An account without a name, and without a home.
-    static let account = "12345"
+    /// An account that each Debian has, and which owns nothing, by its number and name.
+    static let (account, name) = ("5", "games")
+    /// A number that no account has.
+    static let nobody = "123456789"
     private static let python = "/usr/bin/python3"
 
     /// Whether this process may act as another account.
@@ -71,8 +73,12 @@ enum ControlPeer {
 
     /// Returns what the relay answers to these bytes, each sent over a connection of its own.
     ///
-    /// - Parameter group: the group of an account without any right; nil for this account.
-    static func send(_ requests: [String], to socket: String, as group: Int? = nil) async throws -> [String] {
+    /// - Parameters:
+    ///   - group: the group of an account without any right; nil for this account.
+    ///   - account: the number of that account.
+    static func send(
+        _ requests: [String], to socket: String, as group: Int? = nil, _ account: String = account
+    ) async throws -> [String] {
         let text = JSONWriter.text(.array(requests.map { .string($0) }))
         var words = [python, "-c", script, socket, text]
         if let group {
@@ -85,11 +91,13 @@ enum ControlPeer {
     }
 
     /// Has the relay perform commands, one after the other.
-    static func run(_ commands: [[String]], at socket: String, as group: Int? = nil) async throws -> [Answer] {
+    static func run(
+        _ commands: [[String]], at socket: String, as group: Int? = nil, _ account: String = account
+    ) async throws -> [Answer] {
         let requests = commands.map { words in
             JSONWriter.text(.object(["arguments": .array(words.map { .string($0) }), "color": false])) + "\n"
         }
-        return try await send(requests, to: socket, as: group).map { try answer($0) }
+        return try await send(requests, to: socket, as: group, account).map { try answer($0) }
     }
 
     private static func answer(_ text: String) throws -> Answer {

@@ -118,6 +118,17 @@ import Testing
         #expect(rows == "No row fits.\n")
     }
 
+    /// A user namespace has such numbers, with the groups of the account that made it.
+    @Test(.enabled(if: ControlPeer.canChangeAccount, "only root can act as another account"))
+    func numberWithoutAnAccountHasNoRole() async throws {
+        let relay = try await Self.relay()
+        let group = ControlPeer.group(of: .operator)
+        let answer = try await ControlPeer.run(
+            [["user", "list"]], at: relay.file("control"), as: group, ControlPeer.nobody)[0]
+        #expect(answer.word == "failed" && answer.failure.contains("has no number \(ControlPeer.nobody)"), "\(answer)")
+        #expect(answer.output.isEmpty)
+    }
+
     /// The account cannot read the settings or a key, and its environment names the socket.
     @Test(.enabled(if: ControlPeer.canChangeAccount, "only root can act as another account"))
     func toolOfAnotherAccountUsesTheSocket() async throws {

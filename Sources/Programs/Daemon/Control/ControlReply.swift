@@ -25,8 +25,14 @@ final class ControlReply: Sendable {
 
     init(_ fd: Int32) { self.fd = fd }
 
-    /// Whether the caller has left, or does not read.
-    var isGone: Bool { state.withLock { $0.isGone } }
+    /// Whether the caller has left, or does not read, or the relay stops.
+    var isGone: Bool {
+        if state.withLock({ $0.isGone }) { return true }
+        var end = pollfd(fd: fd, events: 0, revents: 0)
+        guard poll(&end, 1, 0) > 0, end.revents & Int16(POLLHUP) != 0 else { return false }
+        state.withLock { $0.isGone = true }
+        return true
+    }
 
     func ask(_ consequence: String) { state.withLock { $0.question = consequence } }
 

@@ -1,4 +1,5 @@
 import Domain
+import Glibc
 import KeyService
 import Log
 import Relay
@@ -36,6 +37,13 @@ struct ControlRunner: Sendable {
         let reply = ControlReply(job.fd)
         let name = job.command.invocation.command.name
         let account = Account.name(of: job.caller.user)
+        guard isPerson(job.caller.user) else {
+            log.warning("control.refused", [.subject: account, .name: name, .reason: "no such account"])
+            return reply.end(
+                Failure(
+                    .failed, "the machine's list of accounts has no number \(job.caller.user)",
+                    next: "Nothing was done. Use an account that has a name: the audit tells who did what."))
+        }
         guard let role = job.caller.role(for: job.command) else {
             let roles = ControlRole.list(job.command.roles)
             let own = ControlRole.list(job.caller.roles)
@@ -50,6 +58,12 @@ struct ControlRunner: Sendable {
         let outcome = Result { () throws(Failure) in
             let reason = try Settings.reason(job.command.invocation)
             let actor = Actor.account(role: role.rawValue, name: account, reason: reason)
+            // A read leaves its row first: parts of the answer leave while it runs.
+            guard job.command.isChange || record(name, "begun", actor) else {
+                throw Failure(
+                    .unavailable, "the audit cannot be written",
+                    next: "Nothing was read. The relay's log says what the store lacks.")
+            }
             return try Actor.runBlocking(actor) { () throws(Failure) in
                 try run(job, reply, as: actor)
             }
@@ -60,7 +74,9 @@ struct ControlRunner: Sendable {
             case .failure(let failure): failure.code
             }
         // The audit comes before the answer: a caller sees nothing that leaves no trace.
-        record(name, code.word, Actor.account(role: role.rawValue, name: account, reason: nil))
+        if job.command.isChange {
+            record(name, code.word, Actor.account(role: role.rawValue, name: account, reason: nil))
+        }
         log.info("control.command", [.name: name, .subject: "\(role.rawValue) \(account)", .outcome: code.word])
         switch outcome {
         case .success(let report):
@@ -82,12 +98,23 @@ struct ControlRunner: Sendable {
         return try job.command.run(invocation)
     }
 
+    /// Whether the account is one of the machine's. A user namespace gives an account many numbers
+    /// more, all with its groups: each would have limits of its own, and no name in the audit.
+    private func isPerson(_ user: uid_t) -> Bool { user == 0 || user == geteuid() || Account.isListed(user) }
+
     /// Records every command in the audit, also one that only reads: an address that somebody looked
     /// up is gone. A store that fails is reported by its lane, and by the command itself.
-    private func record(_ command: String, _ outcome: String, _ actor: Actor) {
+    @discardableResult private func record(_ command: String, _ outcome: String, _ actor: Actor) -> Bool {
         let operation = Operations(key: resources.keys.relay.operations, randomness: SystemRandomness()).new()
         let query = ProgramEvents.record(
             "control.command", outcome: outcome, note: command, at: SystemTime().now(), as: operation)
-        Actor.runBlocking(actor) { () throws(Never) in _ = try? resources.store.runBlocking(query) }
+        return Actor.runBlocking(actor) { () throws(Never) in
+            do throws(StoreFailure) {
+                try resources.store.runBlocking(query)
+                return true
+            } catch {
+                return false
+            }
+        }
     }
 }

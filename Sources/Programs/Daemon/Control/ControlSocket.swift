@@ -24,8 +24,11 @@ final class ControlSocket {
     static let patience = Duration.seconds(5)
     static let longestRequest = 16 << 10
     private static let threads = 4
-    /// The connections of all accounts, and of one.
-    private static let (most, mostOfOne) = (64, 4)
+    /// The connections of all accounts, and of one, and the commands of one that run at once.
+    private static let (most, mostOfOne, mostRunning) = (64, 4, 2)
+    /// The connections that are accepted before the loop does something else, such as its signs of
+    /// life: accounts that connect without end must not keep it busy.
+    private static let mostAccepted = 16
 
     private struct Peer {
         let caller: ControlCaller
@@ -42,6 +45,8 @@ final class ControlSocket {
     private let workers: [WorkerThread]
     private var idle: [WorkerThread]
     private var waiting: [ControlRunner.Job] = []
+    /// The number of running commands of each account.
+    private var running: [uid_t: Int] = [:]
     private var limits = ControlLimits()
     private var watch: DescriptorWatcher?
     private var peers: [Int32: Peer] = [:]
@@ -80,7 +85,7 @@ final class ControlSocket {
     }
 
     private func accept() {
-        while true {
+        for _ in 0..<Self.mostAccepted {
             let fd = clinux_accept(listener.fd, nil, nil)
             guard fd >= 0 else { return }
             guard let caller = ControlCaller(fd, runner.groups) else {
@@ -157,18 +162,24 @@ final class ControlSocket {
     // MARK: Threads
 
     private func run(_ job: ControlRunner.Job) {
-        guard let worker = idle.popLast() else { return waiting.append(job) }
+        guard mayRun(job), let worker = idle.popLast() else { return waiting.append(job) }
+        running[job.caller.user, default: 0] += 1
         let bound = LoopBound(self, on: loop)
         worker.post { [runner, loop] in
             runner.perform(job)
-            loop.post { bound.value.finished(job.fd, worker) }
+            loop.post { bound.value.finished(job, worker) }
         }
     }
 
-    private func finished(_ fd: Int32, _ worker: WorkerThread) {
-        end(fd)
+    /// Whether another command of the account may run. One account leaves threads to the others.
+    private func mayRun(_ job: ControlRunner.Job) -> Bool { running[job.caller.user, default: 0] < Self.mostRunning }
+
+    private func finished(_ job: ControlRunner.Job, _ worker: WorkerThread) {
+        end(job.fd)
         idle.append(worker)
-        if !waiting.isEmpty { run(waiting.removeFirst()) }
+        let left = running[job.caller.user, default: 1] - 1
+        running[job.caller.user] = left > 0 ? left : nil
+        if let next = waiting.firstIndex(where: mayRun) { run(waiting.remove(at: next)) }
         if peers.isEmpty, let afterStop {
             self.afterStop = nil
             afterStop.resume()

@@ -12,11 +12,16 @@ enum Account {
         return "\(name) (sudo by \(caller))"
     }
 
-    static func name(of id: uid_t) -> String {
+    static func name(of id: uid_t) -> String { entry(of: id) ?? String(id) }
+
+    /// Whether the machine's list of accounts has this one.
+    static func isListed(_ id: uid_t) -> Bool { entry(of: id) != nil }
+
+    private static func entry(of id: uid_t) -> String? {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?
         var buffer = [CChar](repeating: 0, count: 4096)
-        guard getpwuid_r(id, &entry, &buffer, buffer.count, &found) == 0, let found else { return String(id) }
+        guard getpwuid_r(id, &entry, &buffer, buffer.count, &found) == 0, let found else { return nil }
         return String(cString: found.pointee.pw_name)
     }
 }
