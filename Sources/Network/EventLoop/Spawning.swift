@@ -14,6 +14,7 @@ package struct Spawning {
     private let input: Int32?
     private let output: Output
     private let errors: Int32?
+    private let further: Int32?
     private let directory: String?
     private let environment: [String]
     private let hasOwnGroup: Bool
@@ -24,19 +25,21 @@ package struct Spawning {
     ///   - program: a path, or a name that is looked up in PATH.
     ///   - input: the descriptor of its standard input; nil for /dev/null.
     ///   - errors: the descriptor of its standard error; nil for that of this process.
+    ///   - further: the descriptor that it inherits as 3, `/dev/fd/3`; nil for none.
     ///   - directory: its working directory; nil for that of this process.
     ///   - environment: its variables as `NAME=value`; nil for those of this process.
     ///   - hasOwnGroup: whether it gets its own process group. Ctrl-C at the terminal then reaches
     ///     only this process, which ends its children in order.
     package init(
         program: String, arguments: [String], input: Int32? = nil, output: Output = .ours, errors: Int32? = nil,
-        directory: String? = nil, environment: [String]? = nil, hasOwnGroup: Bool = true
+        further: Int32? = nil, directory: String? = nil, environment: [String]? = nil, hasOwnGroup: Bool = true
     ) {
         self.program = program
         self.arguments = arguments
         self.input = input
         self.output = output
         self.errors = errors
+        self.further = further
         self.directory = directory
         self.environment = environment ?? Self.ourEnvironment
         self.hasOwnGroup = hasOwnGroup
@@ -57,9 +60,10 @@ package struct Spawning {
         case .descriptor(let output): posix_spawn_file_actions_adddup2(&actions, output, 1)
         }
         if let errors { posix_spawn_file_actions_adddup2(&actions, errors, 2) }
-        // Descriptors are not inherited. Otherwise a connection that this process closes would stay
+        if let further { posix_spawn_file_actions_adddup2(&actions, further, 3) }
+        // Other descriptors are not inherited. Otherwise a connection that this process closes would stay
         // open in the child.
-        posix_spawn_file_actions_addclosefrom_np(&actions, 3)
+        posix_spawn_file_actions_addclosefrom_np(&actions, further == nil ? 3 : 4)
         if let directory { posix_spawn_file_actions_addchdir_np(&actions, directory) }
 
         // Signals that this process blocks or ignores must have their default effect in the child.

@@ -10,10 +10,12 @@ import Storage
 /// `optionsArgument`.
 struct MariaDBProgram {
     /// Reads the options from the pipe, and keeps those of other files out.
-    static let optionsArgument = "--defaults-file=/dev/stdin"
+    static let optionsArgument = "--defaults-file=/dev/fd/3"
 
     let name: String
     let arguments: [String]
+    /// The descriptor of its standard input; nil for an empty one.
+    var content: Int32?
     let output: Spawning.Output
 
     /// Runs the program. Returns what it complains about; nil if it succeeds.
@@ -28,8 +30,8 @@ struct MariaDBProgram {
         }
         let started = Result { () throws(SystemFailure) in
             try Spawning(
-                program: name, arguments: arguments, input: input[0], output: output, errors: errors[1],
-                hasOwnGroup: false
+                program: name, arguments: arguments, input: content, output: output, errors: errors[1],
+                further: input[0], hasOwnGroup: false
             ).start()
         }
         close(input[0])

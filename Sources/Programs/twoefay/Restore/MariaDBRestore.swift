@@ -75,6 +75,7 @@ struct MariaDBRestore: RestorePlace {
                 .failed, "\(Self.program): \(complaints.joined(separator: "; "))",
                 next: "The copy is not loaded completely. Correct this, and run the command again: it begins anew.")
         }
+        try requireNoPrograms(in: database)
         // Makes the views, which the copy does not have, and brings the tables up to date.
         try settings.openStore(.migrate, at: url).close()
         try RestoreWork.begin(file, in: try settings.openStore(at: url))
@@ -85,14 +86,40 @@ struct MariaDBRestore: RestorePlace {
         }
     }
 
+    /// Refuses a copy that has brought triggers or other programs: they would act whenever a relay
+    /// writes.
+    private func requireNoPrograms(in database: LoadedDatabase) throws(Failure) {
+        let names: [String]
+        do throws(StoreFailure) {
+            names = try database.programs()
+        } catch {
+            throw Failure(store: error)
+        }
+        guard names.isEmpty else {
+            throw Failure(
+                .failed, "the copy has made programs in the database: \(names.joined(separator: ", "))",
+                next: "'twoefay backup' writes none, so somebody has changed the copy. Drop the database, and use "
+                    + "another copy.")
+        }
+    }
+
     private func run(_ host: StorageURL.Server.Host?) throws(Failure) -> String? {
+        // In the binary mode a line of the copy is SQL, and never a command of the client, such as one
+        // that starts a shell.
         let arguments = [
-            MariaDBProgram.optionsArgument, "--batch", "--default-character-set=utf8mb4",
-            "--execute=source \(file.path)", server.database,
+            MariaDBProgram.optionsArgument, "--batch", "--binary-mode", "--default-character-set=utf8mb4",
+            server.database,
         ]
+        let copy = open(file.path, O_RDONLY | O_CLOEXEC)
+        guard copy >= 0 else {
+            throw Failure(
+                .failed, "\(file.path): \(String(cString: strerror(errno)))",
+                next: "The copy is not loaded. Correct this, and run the command again.")
+        }
+        defer { close(copy) }
         let isTerminal = isatty(STDERR_FILENO) == 1
         var seconds = 0
-        return try MariaDBProgram(name: Self.program, arguments: arguments, output: .nothing).run(
+        return try MariaDBProgram(name: Self.program, arguments: arguments, content: copy, output: .nothing).run(
             try MariaDBProgram.options(server, host)
         ) {
             seconds += 2

@@ -50,7 +50,8 @@ struct RestoreWork {
     mutating func run(at url: StorageURL) throws(Failure) {
         let store = try settings.openStore(at: url)
         defer { store.close() }
-        let present = try Self.read(InstallationEpoch.current, store)
+        // An epoch that somebody has written with SQL is none.
+        let present = try? Self.read(InstallationEpoch.current, store)
         let isContinued = present.map { !$0.isReady && $0.source == file.hash } ?? false
         let epoch = if isContinued, let present { present } else { try Self.newEpoch(for: file, in: store) }
         self.epoch = epoch
@@ -58,6 +59,7 @@ struct RestoreWork {
         while try Self.read(RestoredStore.answersDropped, store) {}
         try export?.each { row throws(Failure) in try note(row, store) }
         try noteRest(store)
+        try requireFittingExport()
         try voidAll(in: epoch, store)
         let operations = Operations(
             masterKey: try settings.loadMasterKey().secret, randomness: SystemRandomness())
@@ -101,6 +103,19 @@ struct RestoreWork {
         let known = try Self.read(RestoredStore.known(pending.map(\.operation)), store)
         for row in pending { plan.add(row, isKnown: known.contains(row.operation)) }
         pending = []
+    }
+
+    /// Refuses an export of another installation, and one that is not newer than the copy: neither
+    /// tells what was revoked since.
+    private func requireFittingExport() throws(Failure) {
+        guard let export, plan.rows == 0 || plan.knownRows == 0 else { return }
+        throw Failure(
+            .failed,
+            plan.rows == 0
+                ? "--since: \(export.path) has no row that the copy does not have"
+                : "--since: \(export.path) and the copy have no row in common",
+            next: "The store was not changed. Give a newer export of this installation, with rows from before the copy "
+                + "was made, or leave --since out.")
     }
 
     // MARK: The effects
@@ -205,13 +220,21 @@ struct Replay {
         case .lockPIN(let device): return try lock(.pin(device), of: device)
         case .lockPUK(let device): return try lock(.puk(device), of: device)
         case .disableWebsite(let name):
-            guard let website = try read(Websites.named(name)), !website.isRemoved else { return false }
+            guard let website = try website(name), !website.isRemoved else { return false }
             _ = try read(Websites.set(website.id, isDisabled: true, at: now, as: operation))
         case .revokeKey(let name, let key):
-            guard let website = try read(Websites.named(name)), !website.isRemoved else { return false }
+            guard let website = try website(name), !website.isRemoved else { return false }
             _ = try read(Websites.revokeKeys(of: website.id, key, at: now, as: operation))
         }
         return true
+    }
+
+    /// Finds a website by its name in the export. A removed one whose name was given away has its id
+    /// there.
+    private func website(_ name: String) throws(Failure) -> Websites.Listed? {
+        guard name.hasPrefix("~") else { return try read(Websites.named(name)) }
+        guard let id = WebsiteID(String(name.dropFirst())) else { return nil }
+        return try read(Websites.identified(id))
     }
 
     private func isThere(_ user: UserID) throws(Failure) -> Bool {

@@ -10,7 +10,9 @@ struct SQLiteRestore: RestorePlace {
     let path: String
     let file: RestoredFile
 
-    private static let suffixes = ["-shm", "-wal", ""]
+    /// The database goes first: a relay starts with no store that is missing, but would start with
+    /// one whose log is gone.
+    private static let suffixes = ["", "-wal", "-shm", "-journal"]
 
     var consequence: String {
         Files.exists(path) ? "The former store is kept as \(former)." : "There is no store at present."
@@ -19,12 +21,13 @@ struct SQLiteRestore: RestorePlace {
     /// The new store until it is complete.
     private var unfinished: String { "\(path).restoring" }
 
-    /// The name of the former store: the first one that is free. An interrupted run may have moved
-    /// the log there, but not the database.
+    /// The name of the former store: the first one that is free. If an interrupted run has moved the
+    /// database but not its log, the log belongs to the last one.
     private var former: String {
         var number = 1
         while Files.exists("\(path).before-restore-\(number)") { number += 1 }
-        return "\(path).before-restore-\(number)"
+        let isLogLeft = !Files.exists(path) && Self.suffixes.contains { Files.exists(path + $0) }
+        return "\(path).before-restore-\(isLogLeft ? max(1, number - 1) : number)"
     }
 
     func check(_ settings: Settings) throws(Failure) {
@@ -65,12 +68,16 @@ struct SQLiteRestore: RestorePlace {
         return try putInPlace()
     }
 
-    /// Gives the former store another name, and the new one its name. The log of the former store
-    /// goes first: beside the new one, it would damage it.
+    /// Gives the former store and its log another name, and the new one its name.
     private func putInPlace() throws(Failure) -> String? {
         let former = former
         var isMoved = false
         for suffix in Self.suffixes where Files.exists(path + suffix) {
+            guard !Files.exists(former + suffix) else {
+                throw Failure(
+                    .failed, "\(former)\(suffix) exists already",
+                    next: "It may have the last changes of a former store. Move it away, and run the command again.")
+            }
             guard rename(path + suffix, former + suffix) == 0 else { throw problem("\(path)\(suffix)") }
             isMoved = true
         }
@@ -89,7 +96,8 @@ struct SQLiteRestore: RestorePlace {
     private func adoptOwner() {
         var state = stat()
         guard geteuid() == 0, stat(Files.directory(of: path), &state) == 0 else { return }
-        _ = chown(unfinished, state.st_uid, state.st_gid)
+        // Not through a link that the relay's account may have put there.
+        _ = lchown(unfinished, state.st_uid, state.st_gid)
     }
 
     private func problem(_ path: String) -> Failure {

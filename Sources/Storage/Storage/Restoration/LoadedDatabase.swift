@@ -53,22 +53,40 @@ public struct LoadedDatabase {
         try with { session throws(SessionFailure) in try session.execute("DROP TABLE IF EXISTS \(Self.mark)") }
     }
 
+    /// Returns the names of triggers, routines and events in the database.
+    public func programs() throws(StoreFailure) -> [String] {
+        try with { session throws(SessionFailure) in Array(try Self.names(Self.programs(), session)).sorted() }
+    }
+
     private static let mark = "restoring_copy"
 
     private static func tables(_ session: any Session) throws(SessionFailure) -> Set<String> {
+        try names(tableNames(), session)
+    }
+
+    private static func names(
+        _ statement: BoundStatement, _ session: any Session
+    ) throws(SessionFailure) -> Set<String> {
         try session.begin(.reading)
-        let rows = try session.run([names()])
+        let rows = try session.run([statement])
         try session.commit()
         do throws(StoreFailure) {
-            var tables: Set<String> = []
-            for row in rows[0] { tables.insert(try row.text("name")) }
-            return tables
+            var names: Set<String> = []
+            for row in rows[0] { names.insert(try row.text("name")) }
+            return names
         } catch {
             throw .statement("\(error)")
         }
     }
 
-    private static let names = Statement(
+    private static let programs = Statement(
+        """
+        SELECT trigger_name AS name FROM information_schema.triggers WHERE trigger_schema = DATABASE()
+        UNION ALL SELECT routine_name FROM information_schema.routines WHERE routine_schema = DATABASE()
+        UNION ALL SELECT event_name FROM information_schema.events WHERE event_schema = DATABASE()
+        """)
+
+    private static let tableNames = Statement(
         """
         SELECT table_name AS name FROM information_schema.tables
         WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'

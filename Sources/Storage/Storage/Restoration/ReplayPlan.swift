@@ -8,8 +8,8 @@ import World
 /// Purpose: the copy does not know what was revoked, locked and used since it was made; the export
 /// does. The rows are read in their order, so a lock that was lifted later is not replayed.
 ///
-/// Invariant: a plan only takes rights away. Somebody who can change the export can therefore cause
-/// an outage, and gains nothing.
+/// Invariant: a plan only takes rights away. Somebody who adds rows to the export can therefore
+/// cause an outage, and gains nothing. Whoever removes rows hides losses.
 ///
 /// Grants (new users, phones, keys, secrets) cannot be replayed, because the
 /// audit has no secrets. `notReplayed` counts these rows by their event.
@@ -67,6 +67,8 @@ public struct ReplayPlan: Sendable, Equatable {
     public private(set) var notReplayed: [String: Int] = [:]
     /// The number of rows that the copy does not have.
     public private(set) var rows = 0
+    /// The number of rows that the copy has, too.
+    public private(set) var knownRows = 0
     /// The time of the newest of all rows, also of those that the copy has.
     public private(set) var until: Timestamp?
 
@@ -92,7 +94,10 @@ public struct ReplayPlan: Sendable, Equatable {
     /// - Parameter isKnown: whether the copy has the row, too.
     public mutating func add(_ row: ExportedEvent, isKnown: Bool) {
         until = max(until ?? row.at, row.at)
-        guard !isKnown else { return }
+        guard !isKnown else {
+            knownRows += 1
+            return
+        }
         rows += 1
         let isUsed = addUse(row)
         if let user = row.user, addUser(row, user) { return }
@@ -187,7 +192,8 @@ public struct ReplayPlan: Sendable, Equatable {
         "schema.migrated", "device.certificate",
     ]
     private static let harmlessKinds = [
-        "daemon.", "backup.", "temporary.", "restore.", "store.", "rekey.", "push.", "sms.", "outbox.", "notice.", "recovery.",
+        "daemon.", "backup.", "temporary.", "restore.", "store.", "rekey.", "push.", "sms.", "outbox.", "notice.",
+        "recovery.",
         "message.", "mail.",
     ]
 }

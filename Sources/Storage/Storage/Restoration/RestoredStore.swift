@@ -88,7 +88,12 @@ public enum ReplayedLosses {
             case .pin(let device): lockPIN(device: .id(device))
             case .puk(let device): lockPUK(device: .id(device))
             }
-        return Query(script: Script("restore", writes: [write])) { _ in () }
+        let row =
+            switch lock {
+            case .codes(let user), .directory(let user): SignedRows.user(user)
+            case .pin(let device), .puk(let device): SignedRows.device(device)
+            }
+        return Query(script: Script("restore", rows: [row.lenient], writes: [write])) { _ in () }
     }
 
     /// Returns the website of a user; nil if there is no such user.

@@ -113,16 +113,23 @@ private struct PagedUsers {
     /// The epoch, which stands for the operation in the rows that it changed.
     let epoch: SQLValue
 
-    /// The signed rows of which a covered value changes.
+    /// The rows that lose a right, or of which a covered value changes. They are signed without the
+    /// right, so SQL alone does not give it back.
     func rows(_ effect: RestoreEffect) -> [SignedRows] {
         switch effect {
+        case .logins: [openLogins(at: at, after: after, last: last).lenient]
         case .approvals: [approvals(after: after, last: last).lenient]
+        case .recoveries: [recoveries(after: after, last: last).lenient]
+        case .unlockCodes, .phones: [phones(after: after, last: last).lenient]
+        case .temporaryCodes: []
+        case .hotp: [countedFactors(after: after, last: last, kind1: .word(Factor.hotp), kind2: .null).lenient]
+        case .recoveryCodes: [recoveryCodes(at: at, after: after, last: last).lenient]
+        case .activations: [activations(at: at, after: after, last: last).lenient]
         case .totp: [countedFactors(after: after, last: last, kind1: .word(Factor.totp), kind2: .null).lenient]
         case .sentCodes:
             [
                 countedFactors(after: after, last: last, kind1: .word(Factor.sms), kind2: .word(Factor.mail)).lenient
             ]
-        default: []
         }
     }
 
@@ -198,6 +205,11 @@ private let countLogins = Statement(
 
 // MARK: Approvals and recoveries
 
+private let openLogins = RowSearch(.challenge, where: "\(range) AND (decided_at IS NULL OR decided_at = :at)")
+private let recoveries = RowSearch(.recovery, where: range)
+private let phones = RowSearch(.device, where: range)
+private let recoveryCodes = RowSearch(.recoveryCode, where: "\(range) AND (used_at IS NULL OR used_at = :at)")
+private let activations = RowSearch(.activation, where: "\(range) AND (used_at IS NULL OR used_at = :at)")
 private let approvals = RowSearch(.challenge, where: "\(range) AND approves IS NOT NULL")
 
 private let useApprovals = Statement(

@@ -83,6 +83,15 @@ extension Websites {
 
     private static let websiteByName = Statement("\(websites) WHERE w.name = :name")
 
+    /// Returns a website, also one whose name was given away.
+    public static func identified(_ id: WebsiteID) -> Query<Listed?> {
+        Query(script: Script("website show", reads: [websiteByID(id: .id(id))])) { rows throws(StoreFailure) in
+            try rows[0].websites().first
+        }
+    }
+
+    private static let websiteByID = Statement("\(websites) WHERE w.id = :id")
+
     private static let websites = """
         SELECT w.id, w.name, w.display_name, w.state, w.policy, w.webhook_url,
         (SELECT count(*) FROM user u WHERE u.website_id = w.id) AS user_count, w.created_at, \(EndpointHealth.columns)
