@@ -378,7 +378,7 @@ CREATE TABLE IF NOT EXISTS website_usage (
     relay_id binary(16) NOT NULL,
     logins bigint NOT NULL,                 -- challenges that were opened
     pushes bigint NOT NULL,                 -- pushes that were begun, one for each phone
-    mails bigint NOT NULL,                  -- mails that a server took
+    mails bigint NOT NULL,                  -- mails that were begun; notices about accounts when a server took them
     users bigint,                           -- the users at the first use of that day; null: the relay did not count them
     PRIMARY KEY (day, website_id, relay_id)
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;

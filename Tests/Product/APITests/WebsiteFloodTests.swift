@@ -99,6 +99,32 @@ import World
         #expect(german["detail"]?.string?.contains("ihre Richtlinie limit-logins-minute erlaubt") == true)
     }
 
+    /// A website that repeats its refused logins under their keys does not pass the limit.
+    @Test(arguments: [StoreKind.file, .mariadb]) func repetitionUnderTheKeyStaysRefused(kind: StoreKind) async throws {
+        let rig = try await APIRig(kind)
+        let shop = try await rig.site("shop", ["limit-logins-minute": "1"])
+        _ = try await shop.enrol("bob")
+        _ = try await shop.login("bob")
+        let body: JSONObject = ["username": "bob"]
+        let key = [("idempotency-key", "k")]
+        for _ in 0..<2 {
+            let refused = await shop.send("POST", "/login", body, fields: key)
+            #expect(refused.status == 429 && refused["limit"] == "limit-logins-minute")
+        }
+        rig.relay.time.advance(by: .seconds(60))
+        let first = await shop.send("POST", "/login", body, fields: key)
+        #expect(first.status == 201)
+        // It counts in its minute.
+        #expect(await shop.send("POST", "/login", body).status == 429)
+        // Its answer is kept. If that was lost, the repetition finds the challenge.
+        let kept = await shop.send("POST", "/login", body, fields: key)
+        #expect(kept.status == 201 && kept.body == first.body)
+        try rig.relay.execute("UPDATE idempotency SET state = 'running', holder = NULL")
+        let resumed = await shop.send("POST", "/login", body, fields: key)
+        #expect(resumed.status == 201 && resumed["challenge"] == first["challenge"])
+        #expect(try rig.relay.count("SELECT count(*) FROM challenge") == 2)
+    }
+
     /// A limit that the operator changes applies at once, also to phones.
     @Test func heldRequestsOfAWebsiteHaveItsOwnLimit() async throws {
         let rig = try await APIRig()

@@ -1,3 +1,4 @@
+import DeliveryOutcomes
 import Domain
 import Log
 import Metrics
@@ -28,11 +29,12 @@ import World
         }
 
         /// Opens a login, at the rig's relay or at another one; returns the refusal.
-        func login(_ user: Int = 0, at relay: Relay? = nil) async -> Refusal? {
+        func login(_ user: Int = 0, at relay: Relay? = nil, as operation: Operation? = nil) async -> Refusal? {
             let (website, token, relay) = (website, users[user], relay ?? rig.relay)
             let refused = await refusal {
                 try await rig.on { _ in
-                    try await relay.login(LoginRequest(subject: .token(token)), by: website, as: relay.operations.new())
+                    try await relay.login(
+                        LoginRequest(subject: .token(token)), by: website, as: operation ?? relay.operations.new())
                 }
             }
             await rig.settled()
@@ -79,6 +81,46 @@ import World
             try await rig.on { relay in try await relay.login(request, by: website, as: again) }.challenge
                 == asked.challenge)
         #expect(rig.relay.usage.used(.loginsDay, by: website.id, at: rig.time.now()) == 1)
+    }
+
+    /// The repetition of a refused request is a request like any other.
+    @Test(arguments: StoreKind.all) func repetitionOfARefusedLoginIsRefusedAndCounted(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await Shop(rig, "shop", ["limit-logins-minute": "1"])
+        #expect(await shop.login() == nil)
+        let again = rig.relay.operations.again(rig.relay.operations.new().id)
+        let limited = Refusal.websiteLimited(.loginsMinute, retryAfter: .seconds(60))
+        for _ in 0..<2 { #expect(await shop.login(as: again) == limited) }
+        #expect(try rig.count("SELECT count(*) FROM challenge") == 1)
+        rig.time.advance(by: .seconds(60))
+        #expect(await shop.login(as: again) == nil)
+        #expect(await shop.login() == limited)
+        // Its login is open now, and a further repetition finds it.
+        #expect(await shop.login(as: again) == nil)
+        #expect(try rig.count("SELECT count(*) FROM challenge") == 2)
+    }
+
+    /// The logins of other relays that become known at the first read, or after a pause, are those
+    /// of earlier minutes.
+    @Test(arguments: StoreKind.all) func earlierLoginsOfOthersDoNotUseUpTheMinute(kind: StoreKind) async throws {
+        let rig = try await RelayRig(kind)
+        let shop = try await Shop(rig, "shop", ["limit-logins-minute": "5", "login-limit": "100"])
+        let next = try rig.relay(over: rig.store)
+        for _ in 0..<2 {
+            for login in 1...5 { #expect(await shop.login() == nil, "login \(login)") }
+            try await shop.record()
+            rig.time.advance(by: .seconds(60))
+            #expect(await shop.login(at: next) == nil)
+            try await shop.record(next)
+            #expect(await shop.login(at: next) == nil)
+        }
+        // What becomes known five seconds after the last read counts.
+        for _ in 0..<2 { #expect(await shop.login() == nil) }
+        rig.time.advance(by: .seconds(5))
+        try await shop.record()
+        try await shop.record(next)
+        #expect(await shop.login(at: next) == nil)
+        #expect(await shop.login(at: next) == .websiteLimited(.loginsMinute, retryAfter: .seconds(55)))
     }
 
     /// The counts of a day are those of all relays, and outlive a relay.
@@ -172,6 +214,23 @@ import World
             Issue.record("\(String(describing: refused))")
             return
         }
+    }
+
+    /// A mail counts when it is written, so a burst at a busy server does not pass the limit.
+    @Test(arguments: StoreKind.all) func mailsThatWaitForTheServerCount(kind: StoreKind) async throws {
+        let fixture = try await CodeLoginFixture(
+            kind, policies: ["factors": "mail, totp", "limit-mails-day": "1"], hasPhone: false)
+        try fixture.give(.mail)
+        try fixture.give(.totp)
+        let (rig, shop) = (fixture.rig, fixture.shop)
+        rig.mails.answerOtherwise { _ in .retry(after: .seconds(1), reason: "busy") }
+        _ = try await fixture.login()
+        #expect(rig.relay.usage.used(.mailsDay, by: shop.id, at: rig.time.now()) == 1)
+        let second = try await fixture.login()
+        #expect(try await fixture.steps(second) == "mail refused, totp sent")
+        rig.mails.answerOtherwise { _ in .accepted(by: nil) }
+        try await fixture.later(.seconds(5))
+        #expect(rig.relay.usage.used(.mailsDay, by: shop.id, at: rig.time.now()) == 1)
     }
 
     @Test(arguments: StoreKind.all) func segmentsBeyondTheLimitGiveWayToTheNextFactor(kind: StoreKind) async throws {

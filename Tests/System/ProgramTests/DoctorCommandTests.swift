@@ -45,7 +45,8 @@ import Testing
         let port = try FreePort()
         let installed = try await Installed("--listen", "127.0.0.1:\(port.port)", "--host", "localhost")
         let arguments = ["--config", installed.settings, "doctor"]
-        let before = try await Child.run("sha256sum", [installed.directory("relay/twoefay.db")])
+        let dump = [installed.directory("relay/twoefay.db"), ".dump"]
+        let before = try await Child.run("sqlite3", dump)
         let found = try checks(try await Child.run(try BuiltProgram.twoefay.path, arguments + ["--json"]))
         #expect(found["settings"]?.state == "ok" && found["store"]?.state == "ok", "\(found)")
         #expect(found["relay"]?.state == "warning" && found["relays"]?.measured == "no relay runs", "\(found)")
@@ -53,7 +54,8 @@ import Testing
         let offline = try await Child.run(try BuiltProgram.twoefay.path, arguments + ["--offline"])
         #expect(offline.output.contains("skipped  relay"), "\(offline.output)")
         // The store is as it was.
-        #expect(try await Child.run("sha256sum", [installed.directory("relay/twoefay.db")]).output == before.output)
+        #expect(before.status == 0 && before.output.contains("task_lease"), "\(before.errors)")
+        #expect(try await Child.run("sqlite3", dump).output == before.output)
     }
 
     /// A user who may read the settings and not the keys gets what can be judged without them.

@@ -145,7 +145,7 @@ extension Relay {
             "user.activation",
             [.website: website.name, .user: user.id.text, .outcome: new.approval?.rawValue ?? "none"])
         if let mailed {
-            startDelivery(mailed.mail.entry)
+            startMail(mailed.mail.entry, of: website.limited)
             return .mailed(to: mailed.to, expiresAt: written.expiresAt)
         }
         let code = ActivationCode(try settled(secret, for: use, of: operation, found: written.secret))

@@ -63,7 +63,7 @@ extension Relay {
         switch outcome {
         case .sent:
             log.info("address.code", [.website: website.name, .user: user.id.text, .factor: factor.kind.rawValue])
-            startDelivery(code.id)
+            if factor.kind == .mail { startMail(code.id, of: website.limited) } else { startDelivery(code.id) }
         case .limited(let oldest):
             metrics.reached(factor.kind == .sms && oldest == nil ? .sms : .sending)
             log.notice("address.limited", [.website: website.name, .user: user.id.text])

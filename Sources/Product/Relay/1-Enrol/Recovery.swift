@@ -58,7 +58,7 @@ extension Relay {
         switch outcome {
         case .started:
             log.info("recovery.started", fields)
-            startDelivery(new.mail.entry)
+            startMail(new.mail.entry, of: website.limited)
         case .limited:
             metrics.reached(.sending)
             log.notice("recovery.limited", fields)

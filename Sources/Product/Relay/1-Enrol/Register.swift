@@ -167,7 +167,7 @@ extension Relay {
             if !isVouched { await sendFirstCodes(to: registration, by: website, as: operation) }
             let settled = try settled(secret, for: use, of: operation, found: found)
             let token = UserToken(settled)
-            if let mail = activation?.mail { startDelivery(mail.entry) }
+            if let mail = activation?.mail { startMail(mail.entry, of: website.limited) }
             return (token, issued(settled, token: token, registration, by: website, expiresAt: expiresAt))
         case .taken(let username, let email, let phone):
             var faults: [FieldFault] = []

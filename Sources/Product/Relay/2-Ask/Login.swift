@@ -112,7 +112,10 @@ extension Relay {
         _ request: LoginRequest, by website: Website, as operation: Operation
     ) async throws(Refusal) -> OpenedChallenge {
         let now = time.now()
-        if !request.isUnlimited, !operation.mayHaveRun { try takeLogin(of: website) }
+        // The operation of an approval follows from the change, so it may always have run.
+        if !request.isUnlimited, request.approves == nil || !operation.mayHaveRun {
+            try await takeLogin(of: website, as: operation)
+        }
         let websitesLimits = limits(request, website.policy, at: now)
         let subject = try await withStore("login") { () async throws(StoreFailure) in
             try await store.subject(request.subject, of: website.id, within: websitesLimits)

@@ -160,7 +160,9 @@ extension Relay {
         if factor == .push, begun.factor == .pull { metrics.reached(.push) }
         usage.count(\.pushes, begun.pushes.count, of: website.id, website.name, at: now)
         for push in pushes where begun.pushes.contains(push.id) { send(push) }
-        if let code = step.code, begun.state != .refused { startDelivery(code.id) }
+        if let code = step.code, begun.state != .refused {
+            if factor == .mail { startMail(code.id, of: website) } else { startDelivery(code.id) }
+        }
         return begun
     }
 }

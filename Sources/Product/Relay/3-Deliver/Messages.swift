@@ -165,7 +165,8 @@ extension Relay {
         // For example, the challenge ended first. The message changes nothing any more.
         guard isFirst else { return log.info(events.overtaken, fields) }
         if row.content.isAnnouncement, let reason = UnsentAnnouncement.Reason(settlement) { metrics.unsent(reason) }
-        if settlement.step == .sent, row.kind == .mail {
+        // Other mails were counted when they were written (`startMail`).
+        if settlement.step == .sent, row.kind == .mail, row.content.isAnnouncement {
             usage.count(\.mails, of: row.website, row.websiteKey, at: settlement.at)
         }
         switch settlement.step {

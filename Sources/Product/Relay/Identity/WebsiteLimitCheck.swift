@@ -17,7 +17,15 @@ extension Website {
 /// The checks of what a website may still use. `WebsiteUsage` says how exact they are.
 extension Relay {
     /// Counts a request that opens a login, unless the website has reached a limit.
-    func takeLogin(of website: Website) throws(Refusal) {
+    ///
+    /// A repetition takes nothing if its first run opened the login. If that one was refused, the
+    /// store has nothing of it, and the repetition is a request like any other.
+    func takeLogin(of website: Website, as operation: Operation) async throws(Refusal) {
+        if operation.mayHaveRun, try await recordedEvent(operation) != nil { return }
+        try takeLogin(of: website)
+    }
+
+    private func takeLogin(of website: Website) throws(Refusal) {
         let now = time.now()
         let limits = website.policy.limits
         let over: (limit: WebsiteLimit, pause: Duration)? = usage.update(website.id, website.name, at: now) { record in
@@ -59,6 +67,13 @@ extension Relay {
         let now = time.now()
         let day = UsageDay(now)
         throw .websiteLimited(full, retryAfter: (full == .mailsDay ? day.end : day.nextMonth) - now)
+    }
+
+    /// Counts a mail whose outbox entry the store has, and sends it. A mail counts before a server
+    /// takes it: while the server is slow or fails, no more are written than the limit allows.
+    func startMail(_ entry: OutboxEntryID, of website: LimitedWebsite) {
+        usage.count(\.mails, of: website.id, website.name, at: time.now())
+        startDelivery(entry)
     }
 
     /// Returns which limit of text messages is used up, as far as this relay knows.

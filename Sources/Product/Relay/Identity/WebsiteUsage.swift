@@ -15,7 +15,8 @@ import World
 ///
 /// Tolerance: a limit may be exceeded by what the other relays have counted since the last read,
 /// and by the requests that are in work. A relay that is killed loses the counts of the last five
-/// seconds.
+/// seconds. In a minute, only those logins of other relays count that became known by a read soon
+/// after another one (`LoginMinute.rebase`).
 ///
 /// Tested in `WebsiteUsageTests.swift`.
 final class WebsiteUsage: Sendable {
@@ -40,6 +41,8 @@ final class WebsiteUsage: Sendable {
         /// Counts of a former day that are not written yet.
         var former: (day: UsageDay, counts: UsageCounts)?
         var minute = LoginMinute()
+        /// When the counts of others were read last on this day; nil if they were not.
+        var othersReadAt: Instant?
         /// The limits that were known when the website called last.
         var limits = WebsiteLimits()
         /// The limits that the operator was warned of, with their period.
@@ -74,7 +77,7 @@ final class WebsiteUsage: Sendable {
             if !isSameMonth { texts.month = 0 }
             day = today
             (own, others, written, users, texts.day) = (UsageCounts(), UsageCounts(), nil, nil, 0)
-            (minute, knowsEarlierDays) = (LoginMinute(), false)
+            (minute, othersReadAt, knowsEarlierDays) = (LoginMinute(), nil, false)
         }
     }
 
@@ -135,7 +138,7 @@ public struct UsageCounts: Sendable, Equatable {
     public var logins: Int64 = 0
     /// Pushes that were begun, one for each phone.
     public var pushes: Int64 = 0
-    /// Mails that a server took.
+    /// Mails that were begun. Notices about accounts count when a server took them.
     public var mails: Int64 = 0
 
     public init(logins: Int64 = 0, pushes: Int64 = 0, mails: Int64 = 0) {
@@ -182,6 +185,12 @@ struct LoginMinute {
     static let length = Duration.seconds(60)
 
     func used(others: Int64) -> Int64 { own + max(0, others - othersAtStart) }
+
+    /// Takes what has just become known of the other relays as logins from before this minute.
+    ///
+    /// The first read of a day knows all of their logins since midnight, and one after a pause all
+    /// since then. Most of these are older than the minute, and must not use it up.
+    mutating func rebase(from known: Int64, to others: Int64) { othersAtStart += others - known }
 
     /// Counts a request, unless the limit is reached. Returns the time until the next minute if it is.
     mutating func take(limit: Int?, others: Int64, at now: Timestamp) -> Duration? {

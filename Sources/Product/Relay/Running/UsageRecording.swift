@@ -60,11 +60,13 @@ extension Relay {
             if !rows.isEmpty { try await store.record(rows, by: id) }
             usage.all(at: now) { records in for row in rows { records[row.website]?.written(row) } }
             let day = UsageDay(now)
+            let instant = time.instant()
             let totals = try await store.usage(
                 of: websites, on: day, withEarlierDays: isWholeMonth, except: id)
             usage.all(at: now) { records in
                 for website in websites {
-                    records[website]?.learn(totals[website] ?? WebsiteUsageTotals(), at: day, isWholeMonth)
+                    records[website]?.learn(
+                        totals[website] ?? WebsiteUsageTotals(), at: day, isWholeMonth, readAt: instant)
                 }
             }
             usage.wasRead(at: time.instant())
@@ -147,8 +149,17 @@ extension WebsiteUsage.Record {
         if row.day == former?.day { former = nil }
     }
 
-    fileprivate mutating func learn(_ totals: WebsiteUsageTotals, at day: UsageDay, _ isWholeMonth: Bool) {
+    /// The longest time between two reads after which what is new counts in the minute: two periods
+    /// of `recordUsage`.
+    private static let longestPause = Duration.seconds(10)
+
+    fileprivate mutating func learn(
+        _ totals: WebsiteUsageTotals, at day: UsageDay, _ isWholeMonth: Bool, readAt instant: Instant
+    ) {
         guard day == self.day else { return }
+        let isContinuous = othersReadAt.map { instant - $0 <= Self.longestPause } ?? false
+        if !isContinuous { minute.rebase(from: others.logins, to: totals.others.logins) }
+        othersReadAt = instant
         others = totals.others
         if isWholeMonth { (earlier, knowsEarlierDays) = (totals.earlier, true) }
         texts = (totals.textsDay, totals.textsMonth)

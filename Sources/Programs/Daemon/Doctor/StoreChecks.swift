@@ -58,7 +58,8 @@ struct StoreChecks: Sendable {
         return Self.latency("store.reads", times, slow: .milliseconds(20), slowest: .milliseconds(250))
     }
 
-    /// Commits a change that changes no value. An account that may only read is no fault of the store.
+    /// Commits a change that leaves nothing behind. An account that may only read is no fault of the
+    /// store.
     private func commits(_ store: Store) -> Finding {
         var times: [Duration] = []
         do throws(StoreFailure) {

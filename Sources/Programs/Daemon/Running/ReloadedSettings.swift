@@ -24,6 +24,8 @@ extension Settings {
         now.attestations = new.attestations
         now.policy = new.policy
         now.quotas = new.quotas
+        // Only the tool reads them.
+        now.prices = new.prices
         now.retention = new.retention
         now.nonceKeyHours = new.nonceKeyHours
         now.webhookSecretDays = new.webhookSecretDays

@@ -8,11 +8,15 @@ import World
 /// An installation, examined on a machine whose facts the test chooses.
 struct ExaminedInstallation {
     let directory: TemporaryDirectory
+    /// The port of its relay, on which nobody listens.
+    let port: FreePort
     var facts: HostFacts
 
     init() throws {
         directory = try TemporaryDirectory()
-        try NewInstallation(directory: directory("relay"), listen: HostPort(host: "127.0.0.1", port: 8080)).create(
+        port = try FreePort()
+        let listen = HostPort(host: "127.0.0.1", port: port.port)
+        try NewInstallation(directory: directory("relay"), listen: listen).create(
             log: Log(minimum: .error, sink: MemorySink()))
         facts = Self.healthy
     }

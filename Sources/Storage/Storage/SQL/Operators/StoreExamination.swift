@@ -2,7 +2,7 @@ import Domain
 import Relay
 import World
 
-/// The questions of `twoefay doctor` to the store. None of them changes a value.
+/// The questions of `twoefay doctor` to the store. None of them leaves a change.
 public enum StoreExamination {
     /// A relay in the store.
     public struct ListedRelay: Sendable, Equatable {
@@ -42,10 +42,17 @@ public enum StoreExamination {
         WHERE a.at >= :since AND a.at < :until AND a.event = 'daemon.started' LIMIT 100
         """)
 
-    /// Commits a change that leaves every value as it is, to measure a commit.
-    public static let commit = Query(script: Script("doctor", writes: [sameHolder()])) { _ in () }
+    /// Commits a row that it inserts and deletes, to measure a commit. An update that leaves every
+    /// value as it is would not do: MariaDB writes nothing for one.
+    public static let commit = Query(script: Script("doctor", writes: [insertTask(), deleteTask()])) { _ in () }
 
-    private static let sameHolder = Statement("UPDATE task_lease SET holder = holder WHERE name = 'retention'")
+    private static let insertTask = Statement(
+        """
+        INSERT INTO task_lease (name, holder) VALUES ('doctor', NULL)
+        /*M! ON DUPLICATE KEY UPDATE name = task_lease.name */ /*S! ON CONFLICT DO NOTHING */
+        """)
+
+    private static let deleteTask = Statement("DELETE FROM task_lease WHERE name = 'doctor'")
 
     /// Returns the clock of the store's server; nil if the store has that of this machine.
     public static let clock = Query(script: Script("doctor", reads: [serverClock()])) {
