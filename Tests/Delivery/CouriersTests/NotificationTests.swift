@@ -15,7 +15,7 @@ import World
                 == APNsNotification(
                     id: "01234567-89ab-cdef-0123-456789abcdef", deviceToken: Sample.token, environment: .sandbox,
                     payload: APNsPayload.bytes(for: push), collapseID: Sample.challenge, expiresAt: push.expiresAt,
-                    deliverBy: deliverBy))
+                    deliverBy: deliverBy, owner: "Example Bank"))
     }
 
     /// The push service, chosen by the form of the token if the platform does not name one.

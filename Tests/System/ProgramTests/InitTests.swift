@@ -108,7 +108,7 @@ import Testing
             (["--listen", "8080"], "--listen must be HOST:PORT"), (["--listen", "a:0"], "--listen needs a port"),
             (["--host", "a b"], "--host a b is neither a host name nor an address"),
             (["--host", "a:8080"], "--host a:8080 is neither a host name nor an address"),
-            (["--storage", "mysql://x"], "--storage: storage must begin with sqlite: or mariadb://"),
+            (["--storage", "mysql://x"], "--storage: must begin with sqlite: or mariadb://"),
             (["--storage", "sqlite::memory:"], "a store in memory is lost when the program ends"),
         ])
     func invalidInitOptionsAreRefused(arguments: [String], message: String) async throws {

@@ -28,7 +28,7 @@ import Testing
         let all = try await BuiltProgram.twoefay(
             "--config", installed.settings, "mail", "test", "--to", "bob@example.org", "--what", "all", "--json"
         ).json
-        #expect(all["mails"]?.array?.count == 18)
+        #expect(all["mails"]?.array?.count == 20)
         #expect(all["mails"]?.array?.allSatisfy { $0.object?["outcome"] == "accepted" } == true)
     }
 

@@ -30,6 +30,7 @@ extension Sample {
         _ = try await store.run(AuditHeadCandidate.recent(after: Int64(count) - 10))
         let key = try P256PrivateKey.generate().publicKey
         _ = try await store.run(AuditHeadCandidate.links(of: AuditCheckpoint.retired, upTo: 9, key: key))
+        _ = try await store.run(Websites.identified(id(1)))
         try await runExamination(on: store)
     }
 
