@@ -20,7 +20,7 @@ public enum TemporaryCode {
     public static let bytes = 7
     /// The time for which a code may be valid.
     public static let lives = Duration.seconds(300)...Duration.seconds(86_400)
-    /// How often a code may be used.
+    /// The number of times that a code may be used.
     public static let uses = 1...5
 
     private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)

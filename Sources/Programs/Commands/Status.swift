@@ -123,7 +123,7 @@ private struct StoreReport {
     let expiring: Expiries.Found
     /// The ends of the websites' certificates, the first one first.
     let websites: [WebsiteExpiry]
-    /// What the websites have used of their limits.
+    /// The parts of their limits that the websites have used.
     let tenants: TenantReport
     /// The keys that the relays make by themselves.
     let keys: [KeyEra]

@@ -29,7 +29,7 @@ struct PendingPushQueueTests {
         var queue = PendingPushQueue()
         for number in 0..<10 { queue.append(push("flood", number)) }
         #expect(!queue.hasRoom(for: "flood", capacity: 10) && queue.hasRoom(for: "shop", capacity: 10))
-        // One that comes back after an attempt goes first, and has its place.
+        // A push that comes back after an attempt goes first, and has its place.
         let again = push("shop", 0)
         queue.requeue(again)
         #expect(queue.popFirst() === again && queue.count == 10)

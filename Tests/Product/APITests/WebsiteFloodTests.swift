@@ -11,7 +11,7 @@ import World
 
 /// A website that floods the relay, with a valid certificate, beside one that behaves.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct WebsiteFloodTests {
-    /// What the tasks of the flood share.
+    /// The state that the tasks of the flood share.
     private final class Flooding: Sendable {
         let isOver = Mutex(false)
         let statuses = Mutex<[Int]>([])

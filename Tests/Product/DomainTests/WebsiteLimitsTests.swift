@@ -45,7 +45,7 @@ struct WebsiteLimitsTests {
         #expect(policy.limits[limit] == 0)
     }
 
-    /// What costs, or fills the store, is bounded even if nobody has set anything.
+    /// Uses that cost money, or fill the store, are bounded even if nobody has set anything.
     @Test func defaultsAreFinite() {
         let limits = Policy().limits
         for limit in WebsiteLimit.allCases where ![.held, .users, .mailsMonth].contains(limit) {

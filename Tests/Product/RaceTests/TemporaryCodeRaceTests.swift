@@ -4,7 +4,7 @@ import Storage
 import TestSupport
 import Testing
 
-/// One temporary code for several logins at the same time: each use counts for one of them.
+/// A temporary code for several logins at the same time: each use counts for one of them.
 @Suite(.timeLimit(.minutes(30)), .mayBlock) struct TemporaryCodeRaceTests {
     private struct Help {
         let rig: RelayRig

@@ -7,7 +7,7 @@ import World
 
 @testable import Relay
 
-/// What a temporary code must not do: lift a freeze, bind more than it may, or work again.
+/// A temporary code must not do these: lift a freeze, bind more than it may, or work again.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct TemporaryCodeAttackTests {
     private func fixture(_ kind: StoreKind, hasPhone: Bool = true) async throws -> CodeLoginFixture {
         try await CodeLoginFixture(

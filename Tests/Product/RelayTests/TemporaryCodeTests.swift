@@ -39,7 +39,7 @@ import World
             if hasPhone {
                 #expect(try refused.get().result == .wait)
             } else {
-                // Nothing else could answer, so the login has failed from the beginning.
+                // No other factor could answer, so the login has failed from the beginning.
                 #expect(refused == .failure(.alreadyDecided(result: "failure")))
             }
             #expect(try fixture.budget == 0)
@@ -101,7 +101,7 @@ import World
         #expect(try await fixture.handIn(first, asked).result == .wait)
         fixture.rig.time.advance(by: FailureDelay.pause)
         #expect(try await fixture.handIn(second, asked).factor == .operator)
-        // One that is used up needs no leave to be replaced, and is not revoked.
+        // A code that is used up needs no leave to be replaced, and is not revoked.
         #expect(try await fixture.giveTemporaryCode() != nil)
         #expect(try fixture.audited("temporary.revoked") == 1)
     }

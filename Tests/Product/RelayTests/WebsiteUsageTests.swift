@@ -9,7 +9,7 @@ import World
 
 @testable import Relay
 
-/// What websites use, and the limits on it.
+/// The use that websites make, and the limits on it.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct WebsiteUsageTests {
     /// The users of a website, without phones: a login of theirs opens a challenge that nobody can
     /// answer.
@@ -114,7 +114,7 @@ import World
             try await shop.record(next)
             #expect(await shop.login(at: next) == nil)
         }
-        // What becomes known five seconds after the last read counts.
+        // A count that becomes known five seconds after the last read counts.
         for _ in 0..<2 { #expect(await shop.login() == nil) }
         rig.time.advance(by: .seconds(5))
         try await shop.record()
@@ -208,7 +208,7 @@ import World
         #expect(reason == NewStep.websiteLimited)
         #expect(try await fixture.handIn(fixture.totp(), second).result == .success)
         #expect(fixture.rig.mails.sent.count == 1)
-        // What would begin with a mail is refused, and the refusal names the limit.
+        // A request that would begin with a mail is refused, and the refusal names the limit.
         let refused = await refusal { try fixture.rig.relay.requireMails(of: fixture.shop) }
         guard case .websiteLimited(.mailsDay, _) = refused else {
             Issue.record("\(String(describing: refused))")

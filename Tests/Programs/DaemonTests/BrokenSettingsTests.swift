@@ -73,7 +73,7 @@ import World
         let expected = place + broken.message.replacing("DIR", with: site.path)
         let said = failure.message.split(separator: "\n").map(String.init)
         #expect(said.contains { $0.hasPrefix(expected) }, "\(broken.kind): \(expected) is not in \(failure.message)")
-        // One fault has one line, besides the two headings.
+        // A fault has one line, besides the two headings.
         let positions = said.filter { $0.hasPrefix(path + ":") }
         #expect(positions.count == 1, "\(broken.kind): \(failure.message)")
         #expect(failure.code == .failed && failure.next.contains("docs/operators/"), "\(failure.next)")

@@ -20,7 +20,7 @@ import World
         ] {
             #expect(findings.of(check).map(\.state) == [.ok], "\(check): \(findings.of(check))")
         }
-        // How long commits take depends on the disk; `slowStoreIsAWarning` tests the judgement.
+        // The time of commits depends on the disk; `slowStoreIsAWarning` tests the judgement.
         #expect(findings.has("store.commits", .ok, "5 took ") || findings.has("store.commits", .warning, "5 took "))
         #expect(findings.has("port.listen", .warning, "nobody listens on 127.0.0.1:\(site.port.port), which is free"))
         #expect(findings.has("relays", .warning, "no relay runs"))

@@ -88,7 +88,7 @@ import World
         #expect((check.rows, check.writers) == (3, 2))
     }
 
-    /// One transaction writes words about a user and deletes the user, in either order.
+    /// A transaction writes words about a user and deletes the user, in either order.
     @Test(arguments: engines, [true, false])
     func wordsDoNotOutliveTheUserInOneTransaction(_ engine: Engine, isBefore: Bool) throws {
         let fixture = try AuditFixture(engine)

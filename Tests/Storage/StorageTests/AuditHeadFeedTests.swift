@@ -10,7 +10,7 @@ import World
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct AuditHeadFeedTests {
     static let engines = [Engine.file, .mariadb]
 
-    /// What one round gave.
+    /// The result of one round.
     private struct Round {
         var heads: [AuditHead] = []
         var reasons: [String] = []

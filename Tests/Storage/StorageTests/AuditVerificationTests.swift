@@ -183,7 +183,7 @@ import World
                     let named = Self.links(found).filter { $0.sequence < 1_000_000 }
                     #expect(Set(named) == Set(links), "\(change)")
                     #expect(Self.links(found).count == moved * number, "\(change)")
-                    // Nothing proves the rows of these links any more.
+                    // No link proves the rows of these links any more.
                     let unproven = try fixture.rows("SELECT id FROM audit WHERE \(rows)").map { try $0.integer("id") }
                     let inserted = found.filter { $0.kind == .inserted }
                     #expect(Set(inserted.compactMap(\.id)) == Set(unproven), "\(change)")

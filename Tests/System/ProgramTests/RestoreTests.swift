@@ -65,7 +65,7 @@ import Testing
             }
             defer { isOver.set() }
             _ = try await fixture.json("backup", copy)
-            // What the copy does not know.
+            // Changes that the copy does not know.
             #expect(try await checked(Self.codes[1], fixture)["valid"] == true)
             _ = try await fixture.json("device", "revoke", stolen.device)
             _ = try await fixture.json("user", "lock", "carl", "--website", "shop")

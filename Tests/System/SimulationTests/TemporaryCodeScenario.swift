@@ -27,7 +27,7 @@ final class TemporaryCodeScenario: PushCourier, @unchecked Sendable {
     private struct State {
         var trace: [String] = []
         var faults: [String] = []
-        /// How often each outcome came, for the proof that the scenario covers them.
+        /// The count of each outcome, for the proof that the scenario covers them.
         var seen: [String: Int] = [:]
         var finished = 0
     }
@@ -140,7 +140,7 @@ final class TemporaryCodeScenario: PushCourier, @unchecked Sendable {
                 fault("\(user) got no code")
                 continue
             }
-            // One login more than the code permits.
+            // A login more than the code permits.
             for use in 0...uses { await logIn(user, code, "\(user)-\(number)-\(use)", isRight: use < uses) }
             await clients.sleep(for: milliseconds(0..<2_000))
         }

@@ -47,7 +47,7 @@ public struct NewTemporaryCode: Sendable {
         expiresAt = now + min(max(life, TemporaryCode.lives.lowerBound), TemporaryCode.lives.upperBound)
     }
 
-    /// What the code permits, for the audit.
+    /// The rights of the code, for the audit.
     public var summary: String {
         "until \(expiresAt.rfc3339), \(uses == 1 ? "once" : "\(uses) times"), "
             + (mayEnrol ? "may bind a phone" : "binds no phone")

@@ -2,7 +2,7 @@ import Domain
 import Synchronization
 import World
 
-/// What websites use of the relays: the counts of the day, which are limited and billed.
+/// The use that websites make of the relays: the counts of the day, which are limited and billed.
 ///
 /// Purpose: one website must not use up what all of them share, and an operator wants to know what
 /// each one costs. Logins, pushes and mails are counted here, in memory, so that a login needs no
@@ -24,11 +24,11 @@ final class WebsiteUsage: Sendable {
     struct Record {
         var name: String
         var day: UsageDay
-        /// What this relay has counted on this day.
+        /// The counts of this relay on this day.
         var own = UsageCounts()
-        /// What is written of it; nil if nothing is.
+        /// The part of it that is written; nil if nothing is.
         var written: (counts: UsageCounts, users: Int64?)?
-        /// What the other relays, and earlier runs of this one, have written for this day.
+        /// The counts that other relays, and earlier runs of this one, have written for this day.
         var others = UsageCounts()
         /// The sum of the days of this month before this one, of all relays.
         var earlier = UsageCounts()
@@ -53,7 +53,7 @@ final class WebsiteUsage: Sendable {
             self.day = day
         }
 
-        /// What all relays have counted, as far as this one knows.
+        /// The counts of all relays, as far as this one knows.
         func used(_ limit: WebsiteLimit) -> Int64? {
             switch limit {
             case .loginsMinute: minute.used(others: others.logins)
@@ -132,7 +132,7 @@ final class WebsiteUsage: Sendable {
     }
 }
 
-/// What is counted in memory.
+/// The kinds of use that are counted in memory.
 public struct UsageCounts: Sendable, Equatable {
     /// Challenges that were opened.
     public var logins: Int64 = 0

@@ -29,7 +29,7 @@ public struct WebsiteUsageRow: Sendable, Equatable {
     }
 }
 
-/// What others have written about one website.
+/// The counts of one website that others have written.
 public struct WebsiteUsageTotals: Sendable, Equatable {
     /// The counts of today by other relays, and by earlier runs of this one.
     public var others = UsageCounts()
@@ -107,7 +107,7 @@ extension Relay {
         }
     }
 
-    /// What the metrics show of each website.
+    /// The figures of each website for the metrics.
     private func shown(at now: Timestamp) -> [(website: String, percent: Int64, logins: Int64)] {
         usage.all(at: now) { records in
             records.map { website, record in

@@ -4,7 +4,7 @@ import JSON
 import Storage
 import World
 
-/// What an operator asks for with `twoefay user temporary-code`.
+/// The wishes of an operator at `twoefay user temporary-code`.
 struct WantedTemporaryCode {
     let life: Duration
     let uses: Int

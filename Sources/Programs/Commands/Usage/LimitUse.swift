@@ -5,7 +5,7 @@ import Relay
 import Storage
 import World
 
-/// What a website has used of one of its limits, at all relays together. Held requests and the
+/// The use of one of a website's limits, at all relays together. Held requests and the
 /// logins of a minute are not in the store.
 struct LimitUse: Equatable {
     let limit: WebsiteLimit

@@ -32,7 +32,7 @@ public struct ControlCommand: Sendable {
     }
 }
 
-/// What a command works with when the running relay performs it: the relay's settings, store and
+/// The means of a command that the running relay performs: the relay's settings, store and
 /// keys, and its caller in place of a terminal.
 public struct CommandHost: Sendable {
     public let settings: Settings

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a caller of the control socket may do. Each role has commands of its own.
+/// The rights of a caller of the control socket. Each role has commands of its own.
 public enum ControlRole: String, Sendable, CaseIterable {
     /// Reads everything, and changes nothing.
     case auditor

@@ -1,10 +1,10 @@
 import JSON
 
-/// What became of a reload.
+/// The outcome of a reload.
 public enum ReloadOutcome: Sendable {
     /// The files and settings are in use, except those that need a restart.
     case reloaded(restart: [SettingForRestart])
-    /// Nothing was changed.
+    /// The relay has changed nothing.
     case refused(Failure)
 
     /// The status of the process for a service manager; nil if there is nothing to say.

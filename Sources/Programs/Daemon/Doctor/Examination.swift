@@ -7,7 +7,7 @@ struct Check: Sendable {
     let name: String
     /// Whether it connects to something. `--offline` skips it.
     var needsNetwork = false
-    /// How long it may take. Name resolution alone can block for longer.
+    /// The time that it may take. Name resolution alone can block for longer.
     var limit = Duration.seconds(10)
     let run: @Sendable () -> [Finding]
 

@@ -14,7 +14,7 @@ public struct Finding: Sendable, Equatable {
     public let state: State
     /// The measured value, in one line.
     public let measured: String
-    /// What the operator can do; nil if there is nothing to do.
+    /// The remedy for the operator; nil if there is nothing to do.
     public let remedy: String?
 
     init(_ check: String, _ state: State, _ measured: String, remedy: String? = nil) {

@@ -24,7 +24,7 @@ struct ReachedEnd: Sendable {
     var application = Application.unnamed
     var dialogue = Dialogue.none
     var roots = TLSClientContext.Roots.system
-    /// How long connection and dialogue may take.
+    /// The time that connection and dialogue may take.
     var patience = Self.usualPatience
 
     static let usualPatience = Duration.seconds(5)

@@ -46,7 +46,7 @@ final class Components: Sendable {
     let relay: Relay
     let backgroundWork = BackgroundWork()
     let directories: DirectoryWork
-    /// What the control socket needs; nil if there is none.
+    /// The resources of the control socket; nil if there is none.
     let control: ControlResources?
     let geolocation: Geolocation
     let attestations: AttestationHealth

@@ -50,7 +50,7 @@ public final class Daemon: Sendable {
     private let work: PeriodicWork
     let backgroundWork: BackgroundWork
     let directories: DirectoryWork
-    /// What the control socket needs; nil if there is none.
+    /// The resources of the control socket; nil if there is none.
     let control: ControlResources?
     private let closeIssuer: @Sendable () -> Void
     let certificates: Certificates

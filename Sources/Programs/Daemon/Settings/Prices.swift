@@ -17,7 +17,7 @@ public struct Price: SettingsValue {
     public var settingsText: String { Settings.amount(millionths) }
 }
 
-/// What a website pays for one of each, for `twoefay website usage`. Text messages have the prices
+/// The price that a website pays for one of each, for `twoefay website usage`. Text messages have the prices
 /// of their gateways.
 public struct Prices: Sendable, Equatable {
     public var login: Price?

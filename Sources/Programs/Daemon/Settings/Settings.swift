@@ -61,7 +61,7 @@ public struct Settings: Sendable, Equatable {
     public var webhookSecretDays = 90
     /// The limits for one caller.
     public var quotas = Quotas()
-    /// What websites pay.
+    /// The prices for websites.
     public var prices = Prices()
     /// The address of the metrics page; nil if there is none.
     public var metrics: LocalAddress?

@@ -5,7 +5,7 @@ import Relay
 /// called a second time if a head is not genuine.
 public typealias AuditHeadReader = (_ body: (AuditHead) -> Void) throws(StoreFailure) -> Void
 
-/// What the heads outside of the store showed.
+/// The result of the heads outside of the store.
 public struct AuditHeadSummary: Sendable, Equatable {
     /// The number of heads that were read.
     public let count: Int

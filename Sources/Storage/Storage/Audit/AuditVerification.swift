@@ -23,7 +23,7 @@ public struct AuditVerification {
     public var writers: Int { chains.count }
     /// The number of rows whose words were deleted with their user.
     public internal(set) var deletedDetails = 0
-    /// What the heads outside of the store showed; nil without heads.
+    /// The result of the heads outside of the store; nil without heads.
     public internal(set) var heads: AuditHeadSummary?
 
     let store: Store

@@ -14,7 +14,7 @@ import World
 /// Grants (new users, phones, keys, secrets) cannot be replayed, because the
 /// audit has no secrets. `notReplayed` counts these rows by their event.
 public struct ReplayPlan: Sendable, Equatable {
-    /// One loss of rights.
+    /// A loss of rights.
     public enum Step: Sendable, Hashable {
         case deleteUser(UserID)
         case lockUser(UserID)

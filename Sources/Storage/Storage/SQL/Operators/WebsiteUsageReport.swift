@@ -2,7 +2,7 @@ import Domain
 import Relay
 import World
 
-/// What websites used in a month, for people and for bills.
+/// The use that websites made in a month, for people and for bills.
 public enum WebsiteUsageReport {
     public struct Line: Sendable, Equatable {
         public let website: String
