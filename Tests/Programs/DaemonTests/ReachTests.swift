@@ -10,9 +10,12 @@ import World
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct ReachTests {
     private let facts = ExaminedInstallation.healthy
 
+    /// Examines an end. A healthy one may be slow here; tests of hanging ones set their own patience.
     private func examined(_ end: ReachedEnd) async -> [Finding] {
-        let facts = facts
-        return await blocking { end.findings(facts) }
+        var patient = end
+        if end.patience == ReachedEnd.usualPatience { patient.patience = .seconds(120) }
+        let (facts, examined) = (facts, patient)
+        return await blocking { examined.findings(facts) }
     }
 
     private func web(_ server: TestTLSEnd, _ dialogue: ReachedEnd.Dialogue = .http) throws -> ReachedEnd {

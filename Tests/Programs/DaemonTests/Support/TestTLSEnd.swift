@@ -18,7 +18,7 @@ final class TestTLSEnd: Sendable {
     /// - Parameters:
     ///   - age: the days since the certificate was issued.
     ///   - days: the days for which it is valid.
-    ///   - date: the time that it tells.
+    ///   - date: the time that it tells; nil for that of the request.
     static func start(age: Int = 0, days: Int = 30, date: Timestamp? = nil) async throws -> TestTLSEnd {
         let directory = try TemporaryDirectory()
         let now = SystemTime().now()
@@ -30,7 +30,7 @@ final class TestTLSEnd: Sendable {
         try TextFile.write(server.keyPEM().reveal(), to: directory("server.key"))
         let child = try Child(
             "/usr/bin/python3",
-            ["-c", script, directory("server.pem"), directory("server.key"), (date ?? now).httpDate])
+            ["-c", script, directory("server.pem"), directory("server.key"), date?.httpDate ?? ""])
         let line = try await child.line(.output, with: "port ")
         guard let port = UInt16(line.dropFirst(5)) else { throw Child.Problem(description: "no port: \(line)") }
         return TestTLSEnd(port, authority, child, directory)
@@ -52,7 +52,7 @@ final class TestTLSEnd: Sendable {
     }
 
     private static let script = #"""
-        import socket, ssl, sys, threading
+        import email.utils, socket, ssl, sys, threading
 
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(sys.argv[1], sys.argv[2])
@@ -66,7 +66,8 @@ final class TestTLSEnd: Sendable {
                     print(first.strip(), flush=True)
                 while f.readline().strip():
                     pass
-                s.sendall(("HTTP/1.1 404 Not Found\r\nDate: %s\r\nContent-Length: 0\r\n\r\n" % sys.argv[3]).encode())
+                date = sys.argv[3] or email.utils.formatdate(usegmt=True)
+                s.sendall(("HTTP/1.1 404 Not Found\r\nDate: %s\r\nContent-Length: 0\r\n\r\n" % date).encode())
             except OSError:
                 pass
             s.close()
