@@ -152,6 +152,21 @@ import World
         #expect(try fixture.rig.count("SELECT count(*) FROM audit WHERE event = 'device.verified'") == 1)
     }
 
+    /// SQL alone gives nothing back that the restore has taken away.
+    @Test(arguments: [
+        "UPDATE factor SET resync_since = NULL", "UPDATE device SET verify_since = NULL",
+        "UPDATE challenge SET decided_at = NULL",
+    ])
+    func takenRightsDoNotComeBackBySQL(sql: String) async throws {
+        let fixture = try await CodeLoginFixture(.file)
+        try fixture.give(.hotp)
+        _ = try await fixture.login()
+        try void(fixture, in: epoch(fixture))
+        #expect(try await fixture.rig.notGenuine() == [])
+        try fixture.rig.forge(sql)
+        #expect(try await fixture.rig.notGenuine() != [])
+    }
+
     // MARK: The epoch
 
     @Test(arguments: StoreKind.all) func epochIsReadyWhenItIsFinished(kind: StoreKind) async throws {
