@@ -20,7 +20,7 @@ import World
 ///
 /// A model beside each phone counts what was sent. Each answer and, at the end, each row of the
 /// store must be as the model says (`faults`).
-final class PINScenario: PushCourier, @unchecked Sendable {
+final class PINScenario: PushCourier, KilledScenario, @unchecked Sendable {
     // Guard for `@unchecked Sendable`: everything runs on the one thread that drives the world.
     // `state` has a lock nevertheless, because closures that cross loops must be Sendable.
 
@@ -45,9 +45,9 @@ final class PINScenario: PushCourier, @unchecked Sendable {
         var finished = 0
     }
 
-    private let world: SimulatedWorld
-    private var relays: SimulatedRelays?
-    private let clients: EventLoop
+    let world: SimulatedWorld
+    private(set) var relays: SimulatedRelays?
+    let clients: EventLoop
     private let state = Mutex(State())
     private let websiteKey = SHA256.hash(Array("shop".utf8))
     private let audience = "\(RelayRig.origin)#shop"
@@ -62,13 +62,14 @@ final class PINScenario: PushCourier, @unchecked Sendable {
     var faults: [String] { state.withLock { $0.faults } }
     var seen: [String: Int] { state.withLock { $0.seen } }
 
-    private func note(_ what: String) {
+    func finish() { state.withLock { $0.finished += 1 } }
+
+    func note(_ what: String) {
         let at = world.time.instant().nanoseconds / 1_000_000
         state.withLock { $0.trace.append("\(at) \(what)") }
     }
 
     private func chance(_ bound: UInt64) -> UInt64 { world.chance.number(below: bound) }
-    private func milliseconds(_ range: Range<Int64>) -> Duration { world.chance.milliseconds(range) }
 
     /// The phones find their challenges by `/pending`, so no push needs to arrive.
     func send(_ push: Push) async -> DeliveryOutcome { .accepted(by: nil) }
@@ -94,26 +95,6 @@ final class PINScenario: PushCourier, @unchecked Sendable {
             policy: #"{"answers":"signed","pin":"required","number":"0","login-limit":"1000","push-limit":"100"}"#,
             webhook: nil, keyThumbprint: websiteKey, createdAt: world.time.now())
         try world.add(new, to: relays, by: relay, on: clients)
-    }
-
-    private func onClients(_ body: @escaping @Sendable () async -> Void) {
-        clients.post { [clients] in
-            clients.spawn {
-                await body()
-                self.state.withLock { $0.finished += 1 }
-            }
-        }
-    }
-
-    private func disturb(_ kills: Int) async {
-        for _ in 0..<kills {
-            await clients.sleep(for: milliseconds(20..<2_500))
-            note("kill")
-            relays?.kill()
-            await clients.sleep(for: milliseconds(1..<1_500))
-            note("start")
-            try? relays?.start()
-        }
     }
 
     /// Compares the rows of the phones with their models.

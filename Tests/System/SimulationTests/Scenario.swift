@@ -34,7 +34,7 @@ import World
 /// - No login succeeds without an approval by its phone.
 /// - The outbox holds no work, except webhooks that wait for another attempt.
 /// - The same seed gives the same trace.
-final class Scenario: PushCourier, @unchecked Sendable {
+final class Scenario: PushCourier, KilledScenario, @unchecked Sendable {
     // Guard for `@unchecked Sendable`: everything runs on the one thread that drives the world.
     // `state` has a lock nevertheless, because closures that cross loops must be Sendable.
 
@@ -55,10 +55,10 @@ final class Scenario: PushCourier, @unchecked Sendable {
         var finished = 0
     }
 
-    private let world: SimulatedWorld
+    let world: SimulatedWorld
     let webhooks: WebhookEndpoint
     private(set) var relays: SimulatedRelays?
-    private let clients: EventLoop
+    let clients: EventLoop
     private let state = Mutex(State())
     private var phones: [String: (certificate: ClientCertificate, token: String)] = [:]
     private let websiteKey = SHA256.hash(Array("shop".utf8))
@@ -73,13 +73,14 @@ final class Scenario: PushCourier, @unchecked Sendable {
     var trace: [String] { state.withLock { $0.trace } + webhooks.trace }
     var logins: [Login] { state.withLock { Array($0.logins.values) } }
 
-    private func note(_ what: String) {
+    func finish() { state.withLock { $0.finished += 1 } }
+
+    func note(_ what: String) {
         let at = world.time.instant().nanoseconds / 1_000_000
         state.withLock { $0.trace.append("\(at) \(what)") }
     }
 
     private func chance(_ bound: UInt64) -> UInt64 { world.chance.number(below: bound) }
-    private func milliseconds(_ range: Range<Int64>) -> Duration { world.chance.milliseconds(range) }
 
     // MARK: The run
 
@@ -121,26 +122,6 @@ final class Scenario: PushCourier, @unchecked Sendable {
             webhook: WebhookEndpoints.New(url: "https://shop.example/hook", secrets: secrets),
             keyThumbprint: websiteKey, createdAt: world.time.now())
         try world.add(new, to: relays, by: relay, on: clients)
-    }
-
-    private func onClients(_ body: @escaping @Sendable () async -> Void) {
-        clients.post { [clients] in
-            clients.spawn {
-                await body()
-                self.state.withLock { $0.finished += 1 }
-            }
-        }
-    }
-
-    private func disturb(_ kills: Int) async {
-        for _ in 0..<kills {
-            await clients.sleep(for: milliseconds(20..<2_500))
-            note("kill")
-            relays?.kill()
-            await clients.sleep(for: milliseconds(1..<1_500))
-            note("start")
-            try? relays?.start()
-        }
     }
 
     // MARK: The network

@@ -20,7 +20,7 @@ import World
 ///
 /// A model beside each user counts uses and wrong codes. Each answer, and the rows at the end, must
 /// be as the model says (`faults`).
-final class TemporaryCodeScenario: PushCourier, @unchecked Sendable {
+final class TemporaryCodeScenario: PushCourier, KilledScenario, @unchecked Sendable {
     // Guard for `@unchecked Sendable`: everything runs on the one thread that drives the world.
     // `state` has a lock nevertheless, because closures that cross loops must be Sendable.
 
@@ -32,9 +32,9 @@ final class TemporaryCodeScenario: PushCourier, @unchecked Sendable {
         var finished = 0
     }
 
-    private let world: SimulatedWorld
-    private var relays: SimulatedRelays?
-    private let clients: EventLoop
+    let world: SimulatedWorld
+    private(set) var relays: SimulatedRelays?
+    let clients: EventLoop
     private let desk: Operations
     private let state = Mutex(State())
     private let websiteKey = SHA256.hash(Array("shop".utf8))
@@ -52,7 +52,9 @@ final class TemporaryCodeScenario: PushCourier, @unchecked Sendable {
 
     func send(_ push: Push) async -> DeliveryOutcome { .accepted(by: nil) }
 
-    private func note(_ what: String) {
+    func finish() { state.withLock { $0.finished += 1 } }
+
+    func note(_ what: String) {
         let at = world.time.instant().nanoseconds / 1_000_000
         state.withLock { $0.trace.append("\(at) \(what)") }
     }
@@ -60,7 +62,6 @@ final class TemporaryCodeScenario: PushCourier, @unchecked Sendable {
     private func count(_ what: String) { state.withLock { $0.seen[what, default: 0] += 1 } }
     private func fault(_ what: String) { state.withLock { $0.faults.append(what) } }
     private func chance(_ bound: UInt64) -> UInt64 { world.chance.number(below: bound) }
-    private func milliseconds(_ range: Range<Int64>) -> Duration { world.chance.milliseconds(range) }
 
     // MARK: The run
 
@@ -81,26 +82,6 @@ final class TemporaryCodeScenario: PushCourier, @unchecked Sendable {
 
     /// Runs a query that returns one number, at the end of the scenario.
     func ask(_ sql: String) throws -> Int64 { try world.number(of: sql, in: relays, on: clients) }
-
-    private func onClients(_ body: @escaping @Sendable () async -> Void) {
-        clients.post { [clients] in
-            clients.spawn {
-                await body()
-                self.state.withLock { $0.finished += 1 }
-            }
-        }
-    }
-
-    private func disturb(_ kills: Int) async {
-        for _ in 0..<kills {
-            await clients.sleep(for: milliseconds(20..<2_500))
-            note("kill")
-            relays?.kill()
-            await clients.sleep(for: milliseconds(1..<1_500))
-            note("start")
-            try? relays?.start()
-        }
-    }
 
     // MARK: The network
 
