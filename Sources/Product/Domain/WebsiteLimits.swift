@@ -23,9 +23,7 @@ public enum WebsiteLimit: String, Sendable, CaseIterable {
 
     /// The word for a limit that the website's policies do not set. The number of held requests and
     /// of users is then that of the setting `quotas`.
-    var absent: String { isQuota ? "quota" : "none" }
-
-    private var isQuota: Bool { self == .held || self == .users }
+    var absent: String { self == .held || self == .users ? "quota" : "none" }
 
     var range: ClosedRange<Int> {
         switch self {

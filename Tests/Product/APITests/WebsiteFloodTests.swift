@@ -136,6 +136,8 @@ import World
         }
         let refused = await shop.send("POST", "/auth", about, fields: wait)
         #expect(refused.status == 429 && refused["limit"] == "limit-held")
+        #expect(
+            rig.relay.registry.number("twoefay_website_limit_reached_total{website=\"shop\",limit=\"held\"}") == 1)
         // The phone knows the challenge, so its request would be held.
         let known: JSONObject = ["known": .array([about["challenge"] ?? .null])]
         let polled = await phone.send("POST", "/pending", known, fields: wait)

@@ -285,6 +285,7 @@ import World
             Issue.record("\(String(describing: refused))")
             return
         }
+        #expect(rig.sink.lines.contains { $0.contains("event=website.limited") && $0.contains("limit=users") })
         _ = try await Shop(rig, "other", users: 3)
     }
 

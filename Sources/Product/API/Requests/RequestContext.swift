@@ -144,7 +144,11 @@ struct RequestContext: Sendable {
                 place = api.relay.quotaUse.hold(website.id, upTo: most)
                 guard place != nil else {
                     ticket.cancel()
-                    api.relay.exceeded(.held, by: website.name)
+                    if most == nil {
+                        api.relay.exceeded(.held, by: website.name)
+                    } else {
+                        api.relay.reachedHeld(website.id, website.name)
+                    }
                     let problem = Problem(
                         most == nil
                             ? .limited(retryAfter: API.quotaPause)

@@ -223,9 +223,11 @@ extension Relay {
             verdict = userQuota.take(website.id, upTo: limit, at: time.instant())
         }
         guard case .refused(let pause) = verdict else { return }
-        exceeded(.users, by: website.name)
-        guard limit != nil else { throw .limited(retryAfter: pause) }
-        metrics.websites.reached(.users, by: website.name)
+        guard limit != nil else {
+            exceeded(.users, by: website.name)
+            throw .limited(retryAfter: pause)
+        }
+        reached(.users, by: website.limited)
         throw .websiteLimited(.users, retryAfter: pause)
     }
 

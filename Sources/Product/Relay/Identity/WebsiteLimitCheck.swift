@@ -41,9 +41,8 @@ extension Relay {
         throw .websiteLimited(over.limit, retryAfter: over.pause)
     }
 
-    /// Whether the website may begin so many more. If not, the limit is counted and logged.
-    ///
-    /// - Parameter limits: the limits of the kind.
+    /// Whether the website may use that many more under all of these limits. If not, the limit that
+    /// is reached is counted and logged.
     func mayUse(_ limits: [WebsiteLimit], _ amount: Int = 1, by website: LimitedWebsite) -> Bool {
         fullLimit(of: limits, amount, by: website) == nil
     }
@@ -85,10 +84,15 @@ extension Relay {
     }
 
     /// Counts and logs that a website has reached a limit.
-    func reached(_ limit: WebsiteLimit, by website: LimitedWebsite) {
-        metrics.websites.reached(limit, by: website.name)
-        guard let count = limitNotices.log(limit, of: website.id, at: time.instant()) else { return }
-        log.warning("website.limited", [.website: website.name, .limit: limit.rawValue, .count: count])
+    func reached(_ limit: WebsiteLimit, by website: LimitedWebsite) { reached(limit, website.id, website.name) }
+
+    /// Counts and logs that a website has reached its limit of held requests.
+    public func reachedHeld(_ id: WebsiteID, _ name: String) { reached(.held, id, name) }
+
+    private func reached(_ limit: WebsiteLimit, _ id: WebsiteID, _ name: String) {
+        metrics.websites.reached(limit, by: name)
+        guard let count = limitNotices.log(limit, of: id, at: time.instant()) else { return }
+        log.warning("website.limited", [.website: name, .limit: limit.rawValue, .count: count])
     }
 
     /// The limits of a website whose row was read with something else. If its policies cannot be
