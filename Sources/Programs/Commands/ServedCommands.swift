@@ -3,7 +3,7 @@ import Daemon
 /// The commands that the running relay performs for callers of its control socket.
 extension Tool {
     /// The roles that may run each command. A command without an entry is not performed by the
-    /// relay: it needs files of the installation.
+    /// relay: most of these need files of the installation.
     public static let roles: [String: Set<ControlRole>] = {
         var roles: [String: Set<ControlRole>] = [:]
         for name in [

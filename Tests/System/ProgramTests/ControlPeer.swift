@@ -71,6 +71,29 @@ enum ControlPeer {
         print(json.dumps(answers))
         """
 
+    /// Connects as an account without a role, again and again, until the process is ended.
+    static func flood(_ socket: String) throws -> Child {
+        let script = """
+            import socket, sys, threading
+            def connect():
+                while True:
+                    line = socket.socket(socket.AF_UNIX)
+                    try:
+                        line.connect(sys.argv[1])
+                        print("connected", flush=True) if not told.is_set() else None
+                        told.set()
+                    except OSError:
+                        pass
+                    line.close()
+            told = threading.Event()
+            for _ in range(40):
+                threading.Thread(target=connect).start()
+            """
+        return try Child(
+            "/usr/bin/setpriv",
+            ["--reuid", account, "--regid", account, "--groups", "4999", python, "-c", script, socket])
+    }
+
     /// Returns what the relay answers to these bytes, each sent over a connection of its own.
     ///
     /// - Parameters:

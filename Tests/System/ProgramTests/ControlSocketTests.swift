@@ -118,6 +118,22 @@ import Testing
         #expect(rows == "No row fits.\n")
     }
 
+    /// The loop that accepts also handles signals and shows that the relay is alive.
+    @Test(.enabled(if: ControlPeer.canChangeAccount, "only root can act as another account"))
+    func accountThatConnectsWithoutEndStopsNothing() async throws {
+        let relay = try await Self.relay()
+        let flood = try ControlPeer.flood(relay.file("control"))
+        defer { flood.signal(SIGKILL) }
+        _ = try await flood.line(.output, with: "connected")
+        for number in 1...3 {
+            relay.signal(SIGHUP)
+            try await relay.logged("event=daemon.reloaded", number: number)
+        }
+        flood.signal(SIGKILL)
+        _ = await flood.ended()
+        #expect(await relay.stop().status == 0)
+    }
+
     /// A user namespace has such numbers, with the groups of the account that made it.
     @Test(.enabled(if: ControlPeer.canChangeAccount, "only root can act as another account"))
     func numberWithoutAnAccountHasNoRole() async throws {

@@ -2,6 +2,7 @@ import CLinux
 import Glibc
 import JSON
 import Synchronization
+import World
 
 /// The answer to one caller of the control socket, as lines of JSON. Its thread waits until the
 /// caller has taken each line.
@@ -9,13 +10,16 @@ import Synchronization
 /// A line is one of: `{"out": TEXT}` for the output, `{"confirm": TEXT}` if a person must confirm,
 /// `{"error": {…}}` as `--json` prints it, and `{"status": WORD}`. The last three end the answer.
 final class ControlReply: Sendable {
-    /// The longest wait for a caller that does not read.
-    private static let patience: Int32 = 10_000
+    /// The longest wait for a caller that does not read, in milliseconds, and the longest of all waits
+    /// together: a caller that reads a little at a time must not hold a thread for ever.
+    private static let (patience, patienceInAll): (Int64, Int64) = (10_000, 60_000)
     /// The characters of one line.
     private static let longest = 8192
 
     private struct State {
         var isGone = false
+        /// The milliseconds for which the thread has waited for the caller.
+        var waited: Int64 = 0
         /// The consequence that a person must confirm.
         var question: String?
     }
@@ -72,9 +76,18 @@ final class ControlReply: Sendable {
 
     /// Waits until the caller has read something. Returns false if it does not.
     private func waits() -> Bool {
+        let left = min(Self.patience, Self.patienceInAll - state.withLock { $0.waited })
+        guard left > 0 else { return false }
+        let time = SystemTime()
+        let (begun, end) = (time.instant(), time.instant() + .milliseconds(left))
+        defer {
+            let nanoseconds = time.instant().nanoseconds - begun.nanoseconds
+            state.withLock { $0.waited += Int64(nanoseconds / 1_000_000) + 1 }
+        }
         var writable = pollfd(fd: fd, events: Int16(POLLOUT), revents: 0)
         while true {
-            let count = poll(&writable, 1, Self.patience)
+            let rest = max(0, Int64(end.nanoseconds) - Int64(time.instant().nanoseconds)) / 1_000_000
+            let count = poll(&writable, 1, Int32(rest))
             if count < 0, errno == EINTR { continue }
             return count > 0
         }
