@@ -113,7 +113,7 @@ final class AuditChain: Sendable {
     }
 
     /// Returns the statements that write the link, and before the first link the row of the writer.
-    /// `isWritten` reads the result of the last one.
+    /// `check` reads the result of the last one.
     func statements(_ link: AuditLink, _ authenticator: RowAuthenticator) -> [BoundStatement] {
         let insertion = insertLink(
             writer: .blob(link.writer), sequence: .integer(link.sequence), at: .text(link.at),

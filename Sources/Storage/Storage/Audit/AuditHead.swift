@@ -54,12 +54,8 @@ public struct AuditHead: Sendable, Equatable {
             let writer = Self.bytes(members["writer"], 16), let hash = Self.bytes(members["hash"], 32),
             let signature = Self.bytes(members["signature"], 64), let key = Self.bytes(members["public_key"], 65)
         else { return nil }
-        self.writer = writer
-        self.sequence = sequence
-        self.at = at
-        self.hash = hash
-        self.signature = signature
-        publicKey = key
+        self.init(
+            writer: writer, sequence: sequence, at: at, hash: hash, signature: signature, publicKey: key)
     }
 
     private static func bytes(_ value: JSONValue?, _ count: Int) -> [UInt8]? {

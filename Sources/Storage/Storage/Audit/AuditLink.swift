@@ -10,11 +10,6 @@ struct AuditLink: Sendable, Equatable {
         let digest: [UInt8]
 
         static let bytes = 48
-
-        init(operation: [UInt8], digest: [UInt8]) {
-            self.operation = operation
-            self.digest = digest
-        }
     }
 
     /// The hash before the first link.

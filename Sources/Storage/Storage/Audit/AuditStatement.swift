@@ -23,6 +23,7 @@ extension Statement {
 
     private static func completed(_ sql: String) -> String {
         let opening = "INSERT INTO audit ("
+        // Our own bug: statements are constants of this module, and `QueryPlanTests` runs each of them.
         guard sql.hasPrefix(opening), sql.contains(Audit.once) else {
             fatalError("an audit statement must begin with \(opening) and end with Audit.once: \(sql)")
         }
@@ -30,6 +31,7 @@ extension Statement {
         let values = AuditParameter.allCases.map { $0.parameter + ", " }.joined()
         let rest = sql.dropFirst(opening.count)
         let keyword = rest.firstMatch(of: /\)\s+(SELECT |VALUES \()/)
+        // Our own bug, like the above.
         guard let keyword else { fatalError("an audit statement has neither SELECT nor VALUES: \(sql)") }
         return opening + columns + rest[..<keyword.range.upperBound] + values + rest[keyword.range.upperBound...]
     }

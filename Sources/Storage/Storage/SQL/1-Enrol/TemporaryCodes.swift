@@ -315,6 +315,6 @@ extension TemporaryCodes {
     /// needs none.
     private static let hasEnded = """
         t.expires_at < :before AND (:isAll = 1 OR t.factor_id IN \(ExpiredRowDeletion.ids)) AND (:relay IS NULL
-        OR EXISTS (SELECT 1 FROM task_lease WHERE name = 'retention' AND holder = :relay))
+        OR \(RetentionLease.isHeld))
         """
 }

@@ -126,19 +126,17 @@ enum AuditLinkDeletion {
 
     private static let checkpointOf = RowSearch(.auditCheckpoint, where: "writer = :writer")
 
-    private static let isHeld = "EXISTS (SELECT 1 FROM task_lease WHERE name = 'retention' AND holder = :relay)"
-
     static let insertCheckpoint = Statement(
         into: .auditCheckpoint, once: true,
         """
         INSERT INTO audit_checkpoint (writer, sequence, hash, at)
-        SELECT :writer, 0, :hash, :now /*M! FROM DUAL */ WHERE \(isHeld)
+        SELECT :writer, 0, :hash, :now /*M! FROM DUAL */ WHERE \(RetentionLease.isHeld)
         """)
 
     private static let moveCheckpoint = Statement(
         """
         UPDATE audit_checkpoint SET sequence = :last, hash = :hash, at = :now
-        WHERE writer = :writer AND sequence = :former AND \(isHeld)
+        WHERE writer = :writer AND sequence = :former AND \(RetentionLease.isHeld)
         """)
 
     /// The condition that the checkpoint permits the deletion.

@@ -47,8 +47,6 @@ enum AuditWriterDeletion {
         ORDER BY id LIMIT \(pageSize)
         """)
 
-    private static let isHeld = "EXISTS (SELECT 1 FROM task_lease WHERE name = 'retention' AND holder = :relay)"
-
     private static let isEnded = """
         EXISTS (SELECT 1 FROM audit_checkpoint c WHERE c.writer = :writer)
         AND NOT EXISTS (SELECT 1 FROM audit_link l WHERE l.writer = :writer)
@@ -58,16 +56,16 @@ enum AuditWriterDeletion {
         """
         UPDATE audit_checkpoint SET sequence = sequence + 1, at = CASE WHEN at < :before THEN :before ELSE at END
         WHERE writer = :retired AND EXISTS (SELECT 1 FROM audit_writer w WHERE w.id = :writer)
-        AND NOT EXISTS (SELECT 1 FROM audit_link l WHERE l.writer = :writer) AND \(isHeld)
+        AND NOT EXISTS (SELECT 1 FROM audit_link l WHERE l.writer = :writer) AND \(RetentionLease.isHeld)
         """)
 
     private static let dropWriter = Statement(
-        "DELETE FROM audit_writer WHERE id = :writer AND \(isEnded) AND \(isHeld)")
+        "DELETE FROM audit_writer WHERE id = :writer AND \(isEnded) AND \(RetentionLease.isHeld)")
 
     private static let dropCheckpoint = Statement(
         """
         DELETE FROM audit_checkpoint WHERE writer = :writer
-        AND NOT EXISTS (SELECT 1 FROM audit_writer w WHERE w.id = :writer) AND \(isHeld)
+        AND NOT EXISTS (SELECT 1 FROM audit_writer w WHERE w.id = :writer) AND \(RetentionLease.isHeld)
         """)
 }
 

@@ -72,7 +72,7 @@ enum ExpiredRowDeletion {
     }
 
     /// The condition that the relay holds the lease of the task.
-    private static let isHeld = "EXISTS (SELECT 1 FROM task_lease WHERE name = 'retention' AND holder = :relay)"
+    private static let isHeld = RetentionLease.isHeld
 
     /// Deletes the entries that were found, except those that an operator has replayed since then.
     private static let dropEntries = Statement(

@@ -21,6 +21,9 @@ extension Store: RetentionStore {
 
 /// The lease of the task, which one relay holds.
 enum RetentionLease {
+    /// The condition that the relay `:relay` holds the lease.
+    static let isHeld = "EXISTS (SELECT 1 FROM task_lease WHERE name = 'retention' AND holder = :relay)"
+
     /// The statements that take the lease if no live relay has it.
     static func writes(_ relay: RelayID) -> [BoundStatement] { [insertTask(), leaseTask(relay: .id(relay))] }
 
