@@ -29,7 +29,8 @@ public enum Resolver {
         }
     }
 
-    private static func lookUp(_ host: String, _ port: UInt16) -> Result<[SocketAddress], ResolverFailure> {
+    /// Resolves a name on this thread, which may block.
+    package static func lookUp(_ host: String, _ port: UInt16) -> Result<[SocketAddress], ResolverFailure> {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

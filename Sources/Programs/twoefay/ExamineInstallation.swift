@@ -6,7 +6,7 @@ extension Tool {
         command: Command(
             "doctor", "Examines the installation and its surroundings, and says what to mend.",
             options: [
-                .init("offline", .nothing, "Connect to no other machine, nor to the relay.")
+                .init("offline", .nothing, "Connect to no other machine but the store's, and ask the relay nothing.")
             ],
             notes: """
                 It reads only: it sends no message and no password, and changes no value in the store. It works without a relay

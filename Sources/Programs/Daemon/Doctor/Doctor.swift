@@ -3,7 +3,7 @@ import World
 /// The examination of an installation: `twoefay doctor`.
 ///
 /// Each check measures one thing and says in one line what it found, and what to do. It changes
-/// nothing: it sends no message and no password, and writes no value into the store. It works
+/// nothing: it sends no message and no password, and leaves no value in the store. It works
 /// without a relay that runs, and judges what its user may read.
 ///
 /// `DoctorTests.swift` tests it, `DoctorCommandTests.swift` the command.

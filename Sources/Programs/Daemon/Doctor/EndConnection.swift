@@ -59,25 +59,7 @@ final class EndConnection {
 
     private static func lookUp(_ host: String, _ port: UInt16) -> Result<[SocketAddress], Fault> {
         if let address = SocketAddress(host: host, port: port) { return .success([address]) }
-        var hints = addrinfo()
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        hints.ai_flags = AI_ADDRCONFIG
-        var list: UnsafeMutablePointer<addrinfo>?
-        let code = getaddrinfo(host, nil, &hints, &list)
-        guard code == 0 else { return .failure(Fault("the name is not known: \(String(cString: gai_strerror(code)))")) }
-        defer { freeaddrinfo(list) }
-        var found: [SocketAddress] = []
-        var next = list
-        while let entry = next {
-            next = entry.pointee.ai_next
-            var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-            let length = entry.pointee.ai_addrlen
-            guard getnameinfo(entry.pointee.ai_addr, length, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0
-            else { continue }
-            let numeric = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            if let address = SocketAddress(host: numeric, port: port) { found.append(address) }
-        }
-        return found.isEmpty ? .failure(Fault("the name has no address")) : .success(found)
+        return Resolver.lookUp(host, port).mapError { Fault("the name is not known: \($0.reason)") }
     }
 
     /// Waits until the socket is ready, or the time is over.

@@ -69,10 +69,10 @@ private enum KernelClock {
 
 /// The state of a unit, as `systemctl show` prints it.
 enum SystemdUnit {
-    private static let wanted = "LoadState,ActiveState,SubState,NRestarts,LimitNOFILE,WatchdogUSec,MainPID"
+    private static let wanted = "LoadState,ActiveState,SubState,NRestarts,LimitNOFILE"
 
     static func properties(of unit: String) -> [String: String]? {
-        // systemd makes this directory, and nothing else does.
+        // systemd makes this directory, and nothing else does. The name goes to a shell.
         guard Files.exists("/run/systemd/system"), unit.utf8.allSatisfy({ $0 > 0x2c && $0 < 0x7b && $0 != 0x60 }),
             let output = popen("systemctl show '\(unit)' --property=\(wanted) 2>/dev/null", "r")
         else { return nil }
