@@ -19,8 +19,8 @@ extension Tool {
             notes: """
                 Under the policy enrolment: confirmed, a user gets no activation code before this. The relay then mails the
                 code to the user's address; it expires after ten minutes, and the website can have another one mailed. Nothing
-                is mailed if the user has a phone already, or is locked or frozen. The audit keeps both texts, also after the user was deleted: do not
-                write the number of a document.
+                is mailed if the user has a phone already, or is locked or frozen. The audit keeps both texts until the user
+                is deleted: do not write the number of a document.
                 """)
     ) { invocation throws(Failure) in
         let (by, document) = (

@@ -76,7 +76,6 @@ extension Tool {
         let store = try OperatorStore(invocation)
         defer { store.close() }
         let filter = try AuditFilter.read(invocation, store)
-        let count: Int
         do throws(Files.Problem) {
             try Files.create(path, [], mode: 0o600)
         } catch {
@@ -87,7 +86,7 @@ extension Tool {
         try store.run {
             ProgramEvents.record("audit.export_begun", note: "\(wanted) to \(path)", at: store.now, as: $0)
         }
-        count = try writeRows(filter, of: store, to: path)
+        let count = try writeRows(filter, of: store, to: path)
         try store.run {
             ProgramEvents.record(
                 "audit.exported", outcome: "done", note: "\(count) rows (\(wanted)) to \(path)", at: store.now, as: $0)

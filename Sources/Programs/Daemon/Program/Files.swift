@@ -124,16 +124,10 @@ public enum Files {
         let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard file >= 0 else { throw Problem(path) }
         defer { close(file) }
-        var written = 0
-        while written < bytes.count {
-            let count = bytes[written...].withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
-            if count >= 0 {
-                written += count
-            } else if errno != EINTR {
-                let problem = Problem(path)
-                unlink(path)
-                throw problem
-            }
+        guard writeAll(bytes, to: file) else {
+            let problem = Problem(path)
+            unlink(path)
+            throw problem
         }
         // The umask of the process may have removed permissions.
         guard fchmod(file, mode) == 0, fsync(file) == 0 else {
@@ -143,20 +137,26 @@ public enum Files {
         }
     }
 
-    /// Appends to a file, and creates it, readable by its owner only, if it does not exist.
-    public static func append(_ bytes: [UInt8], to path: String) throws(Problem) {
-        let file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw Problem(path) }
-        defer { close(file) }
+    /// Writes all bytes to an open file. Returns false, with `errno`, if that fails.
+    private static func writeAll(_ bytes: [UInt8], to file: Int32) -> Bool {
         var written = 0
         while written < bytes.count {
             let count = bytes[written...].withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
             if count >= 0 {
                 written += count
             } else if errno != EINTR {
-                throw Problem(path)
+                return false
             }
         }
+        return true
+    }
+
+    /// Appends to a file, and creates it, readable by its owner only, if it does not exist.
+    public static func append(_ bytes: [UInt8], to path: String) throws(Problem) {
+        let file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw Problem(path) }
+        defer { close(file) }
+        guard writeAll(bytes, to: file) else { throw Problem(path) }
     }
 
     /// Appends to a file as `append` does. When this returns, the bytes are on the disk.

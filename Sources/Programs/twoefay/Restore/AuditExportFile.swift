@@ -7,11 +7,11 @@ import World
 struct AuditExportFile {
     let path: String
 
-    /// Checks each line, and returns the time of the newest one.
+    /// Checks each line, so that nothing is changed for a file with a fault.
     init(_ path: String) throws(Failure) {
         self.path = path
         var count = 0
-        try read { _ in count += 1 }
+        try each { _ in count += 1 }
         guard count > 0 else {
             throw Failure(
                 .failed, "--since: \(path) has no rows",
@@ -19,11 +19,8 @@ struct AuditExportFile {
         }
     }
 
-    /// Calls `body` with each row. The file does not change between the check and the use, or the
-    /// second reading throws.
-    func each(_ body: (ExportedEvent) throws(Failure) -> Void) throws(Failure) { try read(body) }
-
-    private func read(_ body: (ExportedEvent) throws(Failure) -> Void) throws(Failure) {
+    /// Calls `body` with each row.
+    func each(_ body: (ExportedEvent) throws(Failure) -> Void) throws(Failure) {
         guard let file = fopen(path, "re") else {
             throw Failure(
                 errno == ENOENT ? .notFound : .failed, "--since: \(path): \(String(cString: strerror(errno)))",
@@ -49,6 +46,11 @@ struct AuditExportFile {
                         + "remove the last line. Otherwise find out who changed the file.")
             }
             try body(row)
+        }
+        guard ferror(file) == 0 else {
+            throw Failure(
+                .failed, "--since: \(path) cannot be read to its end",
+                next: "Give a file of 'twoefay audit export' that can be read, and run the command again.")
         }
     }
 }

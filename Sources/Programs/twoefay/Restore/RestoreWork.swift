@@ -114,8 +114,8 @@ struct RestoreWork {
             plan.rows == 0
                 ? "--since: \(export.path) has no row that the copy does not have"
                 : "--since: \(export.path) and the copy have no row in common",
-            next: "The store was not changed. Give a newer export of this installation, with rows from before the copy "
-                + "was made, or leave --since out.")
+            next: "Nothing was voided or replayed. Give a newer export of this installation, with rows from before the "
+                + "copy was made, or leave --since out.")
     }
 
     // MARK: The effects

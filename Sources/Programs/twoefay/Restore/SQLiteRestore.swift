@@ -44,7 +44,7 @@ struct SQLiteRestore: RestorePlace {
         // Held until the former store has another name.
         let lock = Files.exists(path) ? try StoreLock(.sqlite(path: path)) : nil
         defer { withExtendedLifetime(lock) {} }
-        for suffix in Self.suffixes + ["-journal"] { unlink(unfinished + suffix) }
+        for suffix in Self.suffixes { unlink(unfinished + suffix) }
         do throws(Files.Problem) {
             try Files.create(unfinished, [], mode: 0o600)
         } catch {
