@@ -64,6 +64,8 @@ extension Tool {
             members.set("expiring_users", .integer(status.expiring.count))
             members.set("directories", .array(directories.map { $0.json(status.syncs[$0.name]) }))
             lines += settings.lines(about: status.keys, at: now)
+            lines += settings.masterKeyLines(at: now)
+            members.set("master_key", settings.masterKeyJSON)
             lines += settings.lines(about: status.secrets, at: now)
             lines += settings.lines(about: status.personal)
             members.set("personal_data", settings.json(about: status.personal))

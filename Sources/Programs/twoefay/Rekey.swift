@@ -48,7 +48,7 @@ extension Tool {
                 next: "After every relay has read it (SIGHUP): twoefay rekey --use")
         }
         let new = try updated(path) { () throws(MasterKey.Fault) in
-            try keys.adding(Secret(SystemRandomness().bytes(32)))
+            try keys.adding(Secret(SystemRandomness().bytes(32)), at: SystemTime().now())
         }
         try settings.replaceMasterKey(by: new)
         try record("rekey.added", new.next?.id, of: settings)
@@ -156,6 +156,8 @@ private struct KeyReport {
     struct Row {
         let id: String
         let role: String
+        /// The time at which the key was made; nil if the key file does not say it.
+        let madeAt: Timestamp?
         let factors: Int64
         let webhooks: Int64
         /// The number of rows with sealed addresses, push tokens or contexts.
@@ -189,7 +191,8 @@ private struct KeyReport {
         for key in keys.keys {
             rows.append(
                 Row(
-                    id: key.id, role: keys.role(of: key), factors: factors.removeValue(forKey: key.id) ?? 0,
+                    id: key.id, role: keys.role(of: key), madeAt: key.madeAt,
+                    factors: factors.removeValue(forKey: key.id) ?? 0,
                     webhooks: endpoints.removeValue(forKey: key.id) ?? 0,
                     personal: try store.read(KeyUse.personal(sealedBy: key.id)),
                     answers: try store.read(KeyUse.answers(sealedBy: key.id)),
@@ -202,7 +205,7 @@ private struct KeyReport {
         for id in missing.sorted() {
             rows.append(
                 Row(
-                    id: id, role: "missing", factors: factors[id] ?? 0, webhooks: endpoints[id] ?? 0,
+                    id: id, role: "missing", madeAt: nil, factors: factors[id] ?? 0, webhooks: endpoints[id] ?? 0,
                     personal: try store.read(KeyUse.personal(sealedBy: id)), answers: 0,
                     operations: operations[id] ?? 0, rolling: rolling[id] ?? 0, signed: signed[id] ?? 0))
         }
@@ -212,12 +215,13 @@ private struct KeyReport {
     var report: Report {
         let table = Table(
             [
-                "KEY", "ROLE", "FACTORS", "WEBHOOKS", "PERSONAL", "KEPT ANSWERS", "OPERATIONS", "ROLLING KEYS",
+                "KEY", "ROLE", "MADE", "FACTORS", "WEBHOOKS", "PERSONAL", "KEPT ANSWERS", "OPERATIONS", "ROLLING KEYS",
                 "SIGNED ROWS",
             ],
             rows.map {
                 [
-                    $0.id, $0.role, String($0.factors), String($0.webhooks), String($0.personal),
+                    $0.id, $0.role, $0.madeAt?.rfc3339 ?? "-", String($0.factors), String($0.webhooks),
+                    String($0.personal),
                     String($0.answers), String($0.operations), String($0.rolling), String($0.signed),
                 ]
             }
@@ -231,7 +235,8 @@ private struct KeyReport {
                 "keys": .array(
                     rows.map {
                         .object([
-                            "id": .string($0.id), "role": .string($0.role), "factors": .integer($0.factors),
+                            "id": .string($0.id), "role": .string($0.role),
+                            "made_at": .text($0.madeAt?.rfc3339), "factors": .integer($0.factors),
                             "webhooks": .integer($0.webhooks), "personal": .integer($0.personal),
                             "answers": .integer($0.answers),
                             "operations": .integer($0.operations), "rolling_keys": .integer($0.rolling),

@@ -70,7 +70,8 @@ import World
     /// Phones send no intermediate certificates, so only a root can issue what the relay accepts.
     @Test func authorityThatCannotIssueIsRefused() throws {
         try write(until: .seconds(600))
-        try TextFile.write(MasterKey.generate(SystemRandomness()).file, to: place(settings.masterKey.written))
+        try TextFile.write(
+            MasterKey.generate(SystemRandomness(), at: SystemTime().now()).file, to: place(settings.masterKey.written))
         func problems(_ phones: Certificate) throws -> [String] {
             var reading = reader()
             let keys = reading.keys(phones)

@@ -49,14 +49,33 @@ import World
 
     /// Installations that are older than key rotation have this format.
     @Test func singleKeyFileKeepsItsFormat() throws {
-        let made = MasterKey.generate(SystemRandomness())
-        #expect(try MasterKey(file: made.file).current.id == made.current.id)
         #expect(try key(first).file == Array("\(first)\n".utf8))
+        #expect(try key(first).current.madeAt == nil)
+    }
+
+    /// The time goes with its key. Other comments, and comments elsewhere, are no times.
+    @Test func commentAboveAKeySaysWhenItWasMade() throws {
+        let born = try #require(Timestamp(rfc3339: "2026-01-02T00:00:00.000Z"))
+        let made = MasterKey.generate(SystemRandomness(), at: born)
+        let read = try MasterKey(file: made.file)
+        #expect(read.current.id == made.current.id && read.current.madeAt == born && read.file == made.file)
+        let later = born + .seconds(3600)
+        let both = try MasterKey(file: read.adding(Secret([UInt8](repeating: 2, count: 32)), at: later).file)
+        #expect(both.next?.madeAt == later && both.current.madeAt == born)
+        let used = try both.usingNext()
+        #expect(used.current.madeAt == later && used.old.map(\.madeAt) == [born])
+        let finished = String(decoding: try used.dropping(used.old.map(\.id)).file, as: UTF8.self)
+        #expect(finished.contains("# made 2026-01-02T01:00:00.000Z\n\(second)\n"))
+        #expect(!finished.contains("T00:00:00.000Z"))
+        for comment in ["# made", "# made yesterday", "# made 2026-01-02T01:00:00.000Z\n"] {
+            let text = "\(comment)\n\(first)\n"
+            #expect(try key(text).current.madeAt == nil && key(text).file == Array(text.utf8), "\(comment)")
+        }
     }
 
     @Test func masterKeyRotationStepsAreOrdered() throws {
         let made = try key("# ours\n\(first)\n")
-        let waiting = try made.adding(Secret(Array(repeating: 2, count: 32)))
+        let waiting = try made.adding(Secret(Array(repeating: 2, count: 32)), at: SystemTime().now())
         #expect(waiting.current.id == made.current.id && waiting.next != nil)
         let used = try waiting.usingNext()
         #expect(used.current.id == waiting.next?.id && used.next == nil && used.old.map(\.id) == [made.current.id])
@@ -65,9 +84,10 @@ import World
         let lines = String(decoding: finished.file, as: UTF8.self).split(separator: "\n")
         #expect(lines.contains("# ours") && lines.last.map(String.init) == second)
         // The explanation in the file is not repeated.
-        let again = String(decoding: try finished.adding(Secret([UInt8](repeating: 3, count: 32))).file, as: UTF8.self)
-        #expect(again.split(separator: "\n").count { $0.contains("the newest first") } == 1)
-        #expect(again.hasSuffix("\(third) next\n\(second)\n"))
+        let again = try finished.adding(Secret([UInt8](repeating: 3, count: 32)), at: SystemTime().now())
+        let text = String(decoding: again.file, as: UTF8.self).split(separator: "\n")
+        #expect(text.count { $0.contains("the newest first") } == 1)
+        #expect(text.filter { !$0.hasPrefix("#") } == ["\(third) next", "\(second)"])
     }
 
     @Test func malformedMasterKeyIsRefusedWithItsLine() {

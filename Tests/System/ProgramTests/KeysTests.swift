@@ -32,6 +32,7 @@ import Testing
         #expect(list.map(\.number) == [3] && list.map(\.state) == ["used"])
         let status = try await BuiltProgram.twoefay("--config", installed.settings, "status")
         #expect(status.output.contains("Key for nonces: number 3, 0 h old."), "\(status.output)")
+        #expect(status.output.contains(/Master key [0-9a-f]{8}: 0 h old\./), "\(status.output)")
     }
 
     @Test func unknownKindIsRefused() async throws {

@@ -42,6 +42,18 @@ extension Settings {
         ]
     }
 
+    /// Returns the line of the status about the key that seals; none if its file is not readable
+    /// here, as beside `twoefay-keys`, or does not say when the key was made.
+    func masterKeyLines(at now: Timestamp) -> [String] {
+        guard let key = try? loadMasterKey().current, let madeAt = key.madeAt else { return [] }
+        return ["Master key \(key.id): \(Self.age(now - madeAt)) old. To change it: twoefay rekey"]
+    }
+
+    var masterKeyJSON: JSONValue {
+        guard let key = try? loadMasterKey().current else { return .null }
+        return .object(["id": .string(key.id), "made_at": .text(key.madeAt?.rfc3339)])
+    }
+
     /// Returns the line of the status about webhook secrets; none without webhooks.
     func lines(about secrets: [WebhookSecretAge], at now: Timestamp) -> [String] {
         guard let oldest = secrets.first else { return [] }

@@ -14,7 +14,7 @@ import World
 /// The file holds one key on a line, the newest first: 64 hexadecimal digits. The first key seals,
 /// unless its line ends with the word `next`; every key opens what it has sealed. A `next` key does
 /// not seal yet, because every relay must know a key before any relay seals under it. `#` begins a
-/// comment.
+/// comment; the comment above a key may say when it was made.
 ///
 /// Invariant: ids of operations and nonces of proofs are derived from the last line, the oldest
 /// key. They must not change while requests are open, so a new key changes nothing about them.
@@ -27,6 +27,8 @@ public struct MasterKey: Sendable {
         public let secret: Secret
         /// Whether the key is known but does not seal yet.
         public var isNext: Bool
+        /// The time at which the key was made; nil if the file does not say it.
+        public let madeAt: Timestamp?
         /// The id in the column `sealed_by` of the rows that this key has sealed.
         public var id: String { MasterKey.id(of: secret) }
     }
@@ -58,8 +60,8 @@ public struct MasterKey: Sendable {
     /// The oldest key, from which ids of operations and nonces are derived.
     public let secret: Secret
 
-    public static func generate(_ randomness: any Randomness) -> MasterKey {
-        let key = Key(secret: Secret(randomness.bytes(32)).locked(), isNext: false)
+    public static func generate(_ randomness: any Randomness, at now: Timestamp) -> MasterKey {
+        let key = Key(secret: Secret(randomness.bytes(32)).locked(), isNext: false, madeAt: now)
         return MasterKey(lines: [.key(key)], current: key, oldest: key)
     }
 
@@ -91,11 +93,23 @@ public struct MasterKey: Sendable {
             guard words.count == 1 || isNext, let key = key(of: first) else {
                 throw Fault("must be 64 hexadecimal digits, and may end with the word next", line: index + 1)
             }
-            lines.append(.key(Key(secret: key, isNext: isNext)))
+            var madeAt: Timestamp?
+            if case .text(let comment) = lines.last, let time = Self.timeOfMaking(in: comment) {
+                lines.removeLast()
+                madeAt = time
+            }
+            lines.append(.key(Key(secret: key, isNext: isNext, madeAt: madeAt)))
         }
         // Removes the empty text after the last line end.
         if case .text("") = lines.last { lines.removeLast() }
         return lines
+    }
+
+    private static let made = "# made "
+
+    private static func timeOfMaking(in comment: String) -> Timestamp? {
+        guard comment.hasPrefix(made) else { return nil }
+        return Timestamp(rfc3339: String(comment.dropFirst(made.count)))
     }
 
     /// Returns 32 bytes from 64 lower-case hexadecimal digits; nil for any other text.
@@ -136,7 +150,9 @@ public struct MasterKey: Sendable {
         for line in lines {
             switch line {
             case .text(let line): text.append(line)
-            case .key(let key): text.append(Hex.encode(key.secret.reveal()) + (key.isNext ? " next" : ""))
+            case .key(let key):
+                if let madeAt = key.madeAt { text.append(Self.made + madeAt.rfc3339) }
+                text.append(Hex.encode(key.secret.reveal()) + (key.isNext ? " next" : ""))
             }
         }
         return Array((text.joined(separator: "\n") + "\n").utf8)
@@ -184,10 +200,10 @@ extension MasterKey {
     public var old: [Key] { keys.filter { !$0.isNext && $0.id != current.id } }
 
     /// Returns a copy with one more key, which does not seal yet.
-    public func adding(_ secret: Secret) throws(Fault) -> MasterKey {
+    public func adding(_ secret: Secret, at now: Timestamp) throws(Fault) -> MasterKey {
         var lines = lines
         let index = lines.firstIndex { if case .key = $0 { true } else { false } } ?? lines.endIndex
-        lines.insert(.key(Key(secret: secret, isNext: true)), at: index)
+        lines.insert(.key(Key(secret: secret, isNext: true, madeAt: now)), at: index)
         if !lines.contains(where: { if case .text(Self.explanation[0]) = $0 { true } else { false } }) {
             lines = Self.explanation.map { .text($0) } + lines
         }

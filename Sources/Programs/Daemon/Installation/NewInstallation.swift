@@ -105,7 +105,9 @@ public struct NewInstallation: Sendable {
                 File(name: names.phones.written, bytes: try phones.certificatePEM(), isPrivate: false),
                 File(name: names.phonesKey.written, bytes: try phones.keyPEM().reveal(), isPrivate: true),
                 File(name: "vapid.key", bytes: try vapid.pem().reveal(), isPrivate: true),
-                File(name: settings.masterKey.written, bytes: MasterKey.generate(randomness).file, isPrivate: true),
+                File(
+                    name: settings.masterKey.written, bytes: MasterKey.generate(randomness, at: now).file,
+                    isPrivate: true),
             ]
         } catch {
             throw Failure(.failed, "the certificates cannot be created: \(error.description)", next: "Try again.")
