@@ -27,6 +27,16 @@ import Testing
         "holder = NULL, lease = NULL WHERE holder = :relay": "once for every relay that died",
     ]
 
+    /// Parts of statements that may look users up by their website alone, each with the reason. Only
+    /// MariaDB says so in its plans.
+    private static let ofWebsites = [
+        "AND u.username > :name ORDER BY u.username LIMIT": "a page of users; a later one begins at its name",
+        "FROM (SELECT 1 FROM user WHERE website_id = :website LIMIT": "users are counted up to the quota",
+        "UNION ALL\nSELECT c.serial, coalesce": "the certificates of a disabled website",
+        "w.state = 'disabled' LIMIT :limit": "a website is removed in steps",
+        "NOT EXISTS (SELECT 1 FROM user u WHERE u.website_id = website.id)": "the first user answers it",
+    ]
+
     @Test(arguments: [Engine.file, .mariadb]) func noGrowingTableIsScanned(engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let migrated = try database.open()
@@ -38,8 +48,9 @@ import Testing
         try await Sample.runEverything(on: explained.store)
 
         let plans = explained.plans
+        let exceptions = Self.exceptions.keys + (engine == .mariadb ? Array(Self.ofWebsites.keys) : [])
         for plan in plans {
-            guard !Self.exceptions.keys.contains(where: plan.sql.contains) else { continue }
+            guard !exceptions.contains(where: plan.sql.contains) else { continue }
             for scanned in plan.scanned {
                 let table = Self.growing.first { plan.names($0, scanned) }
                 #expect(table == nil, "\(scanned) is scanned by \(plan.sql)")
@@ -48,7 +59,7 @@ import Testing
         // A statement that no verb here runs would not have been checked.
         #expect(Set(plans.map(\.index)).count == (try Self.statementsInSources()))
         // The exceptions do scan, so an unwanted scan would have been found.
-        for exception in Self.exceptions.keys {
+        for exception in exceptions {
             #expect(plans.contains { $0.sql.contains(exception) && !$0.scanned.isEmpty }, "\(exception)")
         }
     }
@@ -138,10 +149,14 @@ private final class Explained {
         }
     }
 
-    /// Returns the tables that MariaDB scans. The table of an INSERT is listed too.
+    /// Returns the tables that MariaDB scans. The table of an INSERT is listed too. A look-up by the
+    /// website's id alone in a key of users reads all of its users, so it is a scan as well.
     private static func scannedByMariaDB(_ rows: Rows) -> [String] {
         rows.compactMap { row in
-            guard let type = try? row.optionalText("type"), ["ALL", "index"].contains(type) else { return nil }
+            guard let type = try? row.optionalText("type") else { return nil }
+            let key = (try? row.optionalText("key")) ?? ""
+            let readsWebsite = key.hasPrefix("website_id") && (try? row.optionalText("key_len")) == "16"
+            guard ["ALL", "index"].contains(type) || readsWebsite else { return nil }
             guard (try? row.optionalText("select_type")) != "INSERT" else { return nil }
             return try? row.text("table")
         }

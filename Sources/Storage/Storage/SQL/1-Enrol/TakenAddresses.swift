@@ -16,12 +16,19 @@ enum TakenAddresses {
             ["user": .id(user), "operation": .id(operation)], lists: ["address": .forms(ofAddress: address)])
     }
 
-    private static let unmarkMail = Statement("\(unmarkIfOther) \(isMail))")
-    private static let unmarkPhone = Statement("\(unmarkIfOther) \(isPhone))")
+    private static let unmarkMail = Statement("\(unmarkIf) \(isOfAnother) \(isMail))")
+    private static let unmarkPhone = Statement("\(unmarkIf) \(isOfAnother) \(isPhone))")
     private static let isMail = PersonalForms.equal("o.email", "address")
     private static let isPhone = PersonalForms.equal("o.phone", "address")
-    private static let unmarkIfOther =
-        "\(unmarkIf) EXISTS (SELECT 1 FROM user o WHERE o.website_id = user.website_id AND o.id <> user.id AND"
+
+    /// The beginning of a condition about another user `o` of the user's website. The user's row is
+    /// read here once more, so that the website is known before the plan is made: MariaDB looks for
+    /// one of several values in a key after the website's id only if it knows the id, and else reads
+    /// every user of the website.
+    static let isOfAnother = """
+        EXISTS (SELECT 1 FROM user me JOIN user o ON o.website_id = me.website_id AND o.id <> me.id
+        WHERE me.id = :user AND
+        """
 
     /// Finds another user with the address.
     static func find(_ kind: Factor, _ address: String?, user: UserID) -> BoundStatement {

@@ -154,12 +154,10 @@ private let markUser = Statement(
 /// one condition for all three would read every user of the website.
 private let unmarkTaken = Statement(
     """
-    \(TakenAddresses.unmarkIf) (\(otherUser) o.username = :username)
-    OR \(otherUser) \(PersonalForms.equal("o.email", "anyMail")))
-    OR \(otherUser) \(PersonalForms.equal("o.phone", "anyPhone"))))
+    \(TakenAddresses.unmarkIf) (\(TakenAddresses.isOfAnother) o.username = :username)
+    OR \(TakenAddresses.isOfAnother) \(PersonalForms.equal("o.email", "anyMail")))
+    OR \(TakenAddresses.isOfAnother) \(PersonalForms.equal("o.phone", "anyPhone"))))
     """)
-
-private let otherUser = "EXISTS (SELECT 1 FROM user o WHERE o.website_id = user.website_id AND o.id <> user.id AND"
 
 /// Writes the mapped values. Another user may get one of them at the same time. In that case
 /// nothing is written. The state before `disabled` returns with the user. Without one, SQL disabled
