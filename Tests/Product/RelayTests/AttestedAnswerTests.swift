@@ -139,6 +139,38 @@ import World
         #expect(try await shop.answer(.fraud, by: bound) == .success(.failure))
     }
 
+    /// Somebody puts another key in the place of the attested one by SQL, and holds that key. It
+    /// approves nothing: neither as the phone's own key, nor as the key of App Attest's assertions.
+    @Test(arguments: StoreKind.all) func keyChangedAfterTheEnrolmentApprovesNothing(kind: StoreKind) async throws {
+        let shop = try await AttestedShop(kind, Self.required)
+        let phone = try await shop.bound(.android)
+        let thief = try TestPhone(pushToken: "thief")
+        let key = thief.key.publicKey
+        try shop.rig.forge(
+            """
+            UPDATE device SET public_key = x'\(Hex.encode(key.x963))',
+                thumbprint = x'\(Hex.encode(key.spkiThumbprint))' WHERE id = x'\(phone.credential.id.text)'
+            """)
+        let asked = try await shop.ada.login()
+        await shop.rig.settled()
+        let said = await refusal {
+            let stolen = (phone: thief, credential: try await shop.ada.credential(thief, phone.credential.id))
+            _ = try await shop.answer(by: stolen, asked.challenge).get()
+        }
+        #expect(said == .broken)
+        #expect(try await shop.ada.reported(asked.challenge).result == .wait)
+
+        let other = try await AttestedShop(kind, Self.required)
+        let bound = try await other.bound(.ios)
+        let iPhone = try SimulatedIPhone(root: other.authorities.root)
+        try other.rig.forge("UPDATE attestation SET app_key = x'\(Hex.encode(iPhone.key.publicKey.x963))'")
+        let second = try await other.ada.login()
+        for assert in [other.assertion(1, by: iPhone), other.assertion(1)] {
+            #expect(try await other.answer(by: bound, second.challenge, assert: assert) == .failure(.broken))
+        }
+        #expect(try await other.ada.reported(second.challenge).result == .wait)
+    }
+
     /// A phone reports a version that is no version. An approval is malformed, and a denial counts.
     @Test func denialCountsWhateverThePhoneReports() async throws {
         let shop = try await AttestedShop(.memory, Self.required)

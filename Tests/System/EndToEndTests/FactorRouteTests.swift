@@ -108,6 +108,23 @@ import World
         }
     }
 
+    /// As in the original protocol: a wrong code of a text message cancels the login.
+    @Test(arguments: [StoreKind.file, .mariadb]) func wrongCodeCancels(_ kind: StoreKind) async throws {
+        try await run(kind, ["--code-retries", "cancel"]) { fixture in
+            _ = try await fixture.person("ana.cancelled", "+4915112345678")
+            let login = try await CodeLogin(fixture.shop, "ana.cancelled")
+            try await fixture.sent("sms", login)
+            let over = try await login.handIn("000000")
+            #expect(over["login"] == "failure" && over["reason"] == "wrong_code", "\(over)")
+            let result = try await login.result()
+            #expect(result["login"] == "failure" && result["reason"] == "wrong_code", "\(result)")
+            // The right code comes too late, and nothing more is sent.
+            let late = try await login.handIn(try await fixture.texts.code(1))
+            #expect(late.status == 409 && late["code"] == "already_decided", "\(late)")
+            #expect(try await login.begin("mail").status == 409)
+        }
+    }
+
     @Test func sendingIsLimitedToFiveTimes() async throws {
         try await run { fixture in
             _ = try await fixture.person("ana.eager", "+4915112345678")

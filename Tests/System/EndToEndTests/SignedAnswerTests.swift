@@ -54,6 +54,35 @@ import World
         }
     }
 
+    /// The policy `number-below`: the phone is asked for a number from an amount on, and when the
+    /// amount is not clear.
+    @Test(arguments: [StoreKind.file, .mariadb]) func smallAmountNeedsNoNumber(_ kind: StoreKind) async throws {
+        try await Fixture.run(kind) { fixture in
+            let shop = try await fixture.website("shop", ["--number", "6", "--number-below", "30 EUR"], answers: nil)
+            let (token, code) = try await shop.register("bob.pays")
+            let phone = try await Phone(in: fixture, token: token, code: code)
+            func ask(_ amount: String) async throws -> CurlCaller.Answer {
+                let asked = try await shop.curl(
+                    "POST", "/login",
+                    ["username": "bob.pays", "details": [["label": "amount", "value": .string(amount)]]])
+                #expect(asked.status == 201, "\(asked)")
+                return asked
+            }
+            for amount in ["30.00 EUR", "29.99 USD", "29.99"] {
+                #expect(try await ask(amount)["number"]?.string?.count == 6, "\(amount)")
+            }
+            let small = try await ask("29.99 EUR")
+            #expect(small["number"] == nil, "\(small)")
+            let (challenge, answer) = try await phone.sign("approve", in: fixture)
+            #expect(small["challenge"]?.string == challenge)
+            let said = try await phone.client.curl(
+                "POST", "/success", ["challenge": .string(challenge), "answer": .string(answer)])
+            #expect(said.text == #"{"login":"success"}"#)
+            let result = try await shop.curl("POST", "/auth", ["challenge": .string(challenge)])
+            #expect(result["login"] == "success" && result["assurance"] == "substantial", "\(result)")
+        }
+    }
+
     @Test(arguments: [StoreKind.file, .mariadb]) func fraudFreezesUntilAnOperatorUnlocks(_ kind: StoreKind)
         async throws
     {
