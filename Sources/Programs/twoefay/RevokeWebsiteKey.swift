@@ -8,14 +8,14 @@ import World
 extension Tool {
     static let revokeWebsiteKey = Subcommand(
         command: Command(
-            "website revoke-key", "Revokes a key of a website: its certificate is refused from now on.",
+            "website revoke-key", "Revokes keys of a website: their certificates are refused from now on.",
             operands: [
                 .init("NAME", "The website's name, as in 'website list'."),
-                .init("THUMBPRINT", "The key's thumbprint, as in 'website show'.", isMany: true),
+                .init("THUMBPRINT", "The thumbprint of each key, as in 'website show'.", isMany: true),
             ],
             options: [.init("all", .nothing, "Revoke every key of the website, instead of THUMBPRINT.")],
             notes: """
-                Relays refuse requests with the key at once. Every relay that reaches the store ends its connections, with the
+                Relays refuse requests with the keys at once. Every relay that reaches the store ends its connections, with the
                 requests held on them, within a second or two. A revocation cannot be undone.
                 """)
     ) { invocation throws(Failure) in
@@ -23,16 +23,18 @@ extension Tool {
         let store = try OperatorStore(settings)
         defer { store.close() }
         let website = try store.website(named: invocation.operand(0))
-        let thumbprint = try thumbprint(invocation)
+        let given = try thumbprints(invocation)
         let before = try store.read(Websites.keys(of: website.id))
-        guard
-            try store.run({ Websites.revokeKeys(of: website.id, thumbprint, at: store.now, as: $0) })
-        else {
-            throw Failure(
-                .notFound, "\(website.name) has no key with this thumbprint",
-                next: "Nothing was changed. 'twoefay website show \(website.name)' lists its keys.")
+        let present = Set(before.map(\.thumbprint))
+        if let unknown = given.first(where: { !present.contains($0) }) {
+            throw absent(Hex.encode(unknown), of: website)
         }
-        let ended = before.filter { thumbprint == nil || $0.thumbprint == thumbprint }
+        // Without a thumbprint, all keys end in one step, also one that is added now.
+        for thumbprint in given.isEmpty ? [nil] : given.map(Optional.some) {
+            guard try store.run({ Websites.revokeKeys(of: website.id, thumbprint, at: store.now, as: $0) })
+            else { throw absent(thumbprint.map { Hex.encode($0) }, of: website) }
+        }
+        let ended = before.filter { given.isEmpty || given.contains($0.thumbprint) }
         let revoked = ended.map(\.thumbprint)
         let list = addToRevoked(ended.compactMap(\.certificate), settings, at: store.now)
         let left = before.count - revoked.count
@@ -68,17 +70,26 @@ extension Tool {
         }
     }
 
-    /// Returns the thumbprint that was given; nil if `--all` was given.
-    private static func thumbprint(_ invocation: Invocation) throws(Failure) -> [UInt8]? {
+    private static func absent(_ thumbprint: String?, of website: Websites.Listed) -> Failure {
+        Failure(
+            .notFound, "\(website.name) has no key\(thumbprint.map { " with the thumbprint \($0)" } ?? "")",
+            next: "'twoefay website show \(website.name)' lists its keys.")
+    }
+
+    /// Returns the thumbprints that were given, each once; none if `--all` was given.
+    private static func thumbprints(_ invocation: Invocation) throws(Failure) -> [[UInt8]] {
         let given = invocation.operands.dropFirst()
         let next = "'twoefay website show \(invocation.operand(0))' lists the keys of the website."
-        guard (given.count == 1) != invocation.has("all"), given.count < 2 else {
-            throw Failure(.usage, "either one THUMBPRINT or --all must be given", next: next)
+        guard given.isEmpty == invocation.has("all") else {
+            throw Failure(.usage, "either each THUMBPRINT or --all must be given", next: next)
         }
-        guard let text = given.first else { return nil }
-        guard let bytes = Hex.decode(text), bytes.count == 32 else {
-            throw Failure(.usage, "THUMBPRINT must be the 64 hexadecimal digits of a key", next: next)
+        var thumbprints: [[UInt8]] = []
+        for text in given {
+            guard let bytes = Hex.decode(text), bytes.count == 32 else {
+                throw Failure(.usage, "THUMBPRINT must be the 64 hexadecimal digits of a key", next: next)
+            }
+            if !thumbprints.contains(bytes) { thumbprints.append(bytes) }
         }
-        return bytes
+        return thumbprints
     }
 }

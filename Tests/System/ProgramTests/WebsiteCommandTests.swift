@@ -65,8 +65,12 @@ import Testing
         #expect(try await website("revoke-key", "shop", "abc").status == 2)
         let unknown = String(repeating: "0", count: 64)
         #expect(try await website("revoke-key", "shop", unknown).status == 3)
-        let revoked = try await website("revoke-key", "shop", key).json
-        #expect(revoked == ["website": "shop", "revoked": [.string(key)], "left": 0])
+        _ = try await website("renew", "shop", "--out", installed.directory.path)
+        let all = try await website("show", "shop").json["keys"]?.array
+        let other = try #require(all?.compactMap { $0.object?["thumbprint"]?.string }.first { $0 != key })
+        #expect(try await website("revoke-key", "shop", key, unknown).status == 3)
+        let revoked = try await website("revoke-key", "shop", key, other, key).json
+        #expect(revoked["revoked"]?.array?.count == 2 && revoked["left"] == 0, "\(revoked)")
         #expect(try await website("revoke-key", "shop", "--all").status == 3)
         #expect(try await website("show", "shop").json["keys"] == [])
         #expect(try await website("disable", "shop").json["state"] == "disabled")
