@@ -73,13 +73,16 @@ extension Tool {
         let days = try DayCount.read(invocation, "days", from: 1) ?? WebsiteRevocationList.days
         let list = try WebsiteRevocationList(settings, path: invocation.value("out"))
         let written = try list.write(days: days, at: SystemTime().now())
+        let unrecorded = settings.recordDone(
+            "website.crl_written", note: "\(written.count) certificates, until \(written.nextUpdate.rfc3339)")
         let use =
             settings.tls.revoked == nil
-            ? "For the relays to read it, set tls.revoked to it, and restart them." : reloadHint
+            ? "Set tls.revoked to it, then reload every relay: systemctl reload twoefayd, or SIGHUP to its process."
+            : reloadHint
         return Report(
             """
             \(list.path) lists \(written.count) certificates. The next list is due at \(written.nextUpdate.rfc3339).
-            \(use)
+            \(use)\(unrecorded)
             """,
             json: .object([
                 "path": .string(list.path), "count": .integer(Int64(written.count)),

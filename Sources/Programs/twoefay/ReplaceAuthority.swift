@@ -51,15 +51,38 @@ extension Tool {
             throw Failure(.conflict, reason, next: "Nothing was changed. Wait, or do it with --yes.")
         }
         let former = try replacement.finish()
+        let list = replacement.kind == .websites ? listWithout(former, settings) : nil
         let unrecorded = settings.recordDone(
             "authority.finished", note: "\(replacement.kind.rawValue), serial \(former.serial)")
         return Report(
             "The former authority is taken out of \(replacement.certificatesPath), and its key is deleted. "
-                + "\(reloadHint)\(unrecorded)",
+                + "\(list.map { "\($0.text) " } ?? "")\(reloadHint)\(unrecorded)",
             json: .object([
                 "kind": .string(replacement.kind.rawValue), "certificates": .string(replacement.certificatesPath),
-                "former_serial": .string(former.serial),
+                "former_serial": .string(former.serial), "list": list.map { .object($0.json) } ?? .null,
             ]))
+    }
+
+    /// Takes the former authority's list out of the file that the settings name; nil if they name
+    /// none. The authority is out already, so a failure is only reported.
+    private static func listWithout(
+        _ former: Certificate, _ settings: Settings
+    ) -> (text: String, json: JSONObject)? {
+        guard let revoked = settings.tls.revoked else { return nil }
+        let path = settings.path(of: revoked)
+        do throws(Failure) {
+            let list = try WebsiteRevocationList(settings)
+            let written = try list.write(without: former, at: SystemTime().now())
+            return (
+                "\(path) has its list no more, and lists \(written.count) certificates of the present authority.",
+                ["path": .string(path), "count": .integer(Int64(written.count))]
+            )
+        } catch {
+            return (
+                "Its list is still in \(path), and relays refuse it: \(error.message). Remove that list first.",
+                ["path": .string(path), "error": .string(error.message)]
+            )
+        }
     }
 
     private static func reasonToWait(

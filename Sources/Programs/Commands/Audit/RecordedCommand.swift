@@ -8,7 +8,8 @@ extension Tool {
     /// The commands that leave rows in the audit, and so take `--reason`.
     public static let recordedCommands: Set<String> = [
         "website add", "website edit", "website renew", "website revoke-key", "website disable", "website enable",
-        "website remove", "website webhook", "user delete", "user export", "user lock", "user unlock", "user enable",
+        "website remove", "website crl", "website webhook", "user delete", "user export", "user lock", "user unlock",
+        "user enable",
         "user expire", "user activate", "user confirm-identity", "user recover", "user approve-recovery",
         "user cancel-recovery", "user temporary-code", "user remove-factor", "device suspend", "device resume",
         "device rename", "device verify",

@@ -31,8 +31,11 @@ public struct WebsiteRevocationList: Sendable {
     public func isOfIssuer(_ issuer: [UInt8]) -> Bool { authority.keyThumbprint == issuer }
 
     /// Writes the list anew, with further certificates. Lists of other authorities in the file stay.
+    ///
+    /// - Parameter former: the authority whose list goes, because relays refuse to start with the list
+    ///   of an authority that they do not know.
     public func write(
-        adding serials: [String] = [], days: Int64 = days, at now: Timestamp
+        adding serials: [String] = [], without former: Certificate? = nil, days: Int64 = days, at now: Timestamp
     ) throws(Failure) -> Written {
         var others: [CertificateRevocationList] = []
         var entries: [RevokedCertificate] = []
@@ -41,7 +44,7 @@ public struct WebsiteRevocationList: Sendable {
                 for list in try CertificateRevocationList.all(pem: try bytes()) {
                     if list.isSigned(by: authority.certificate) {
                         entries += try list.entries()
-                    } else {
+                    } else if former.map({ list.isSigned(by: $0) }) != true {
                         others.append(list)
                     }
                 }
