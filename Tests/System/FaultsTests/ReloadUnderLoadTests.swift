@@ -157,6 +157,7 @@ import World
         try await files.refuses("push.apns needs either key, key_id and team_id") {
             try files.set("push.apns.key_id", to: "\"\"")
         }
+        try await files.refuses("vapid.key", "vapid.key") { try files.write("vapid.key", SpoiltFile.key) }
         try await files.takes {
             try files.write("AuthKey.p8", try apple.key.pem().reveal())
             try files.set("push.apns.key", to: "AuthKey.p8")
@@ -182,6 +183,12 @@ import World
             try files.set("mail.ca", to: "mail-ca.pem")
         }
         try await files.takes { try set() }
+        try await files.takes {
+            try files.write("mail.password", "secret\n")
+            try set()
+            try files.set("mail.username", to: "relay")
+            try files.set("mail.password_file", to: "mail.password")
+        }
     }
 
     private func gateways(_ files: ReloadedInstallation, _ gateway: TestGateway) async throws {
@@ -297,6 +304,14 @@ import World
             try files.set("attestation.ios_roots", to: "roots.pem")
         }
         try await files.takes { try files.set("attestation.ios_roots", to: "ca.pem") }
+        try await files.refuses("android.pem", "android.pem") {
+            try files.write("android.pem", SpoiltFile.certificate)
+            try files.set("attestation.android_roots", to: "android.pem")
+        }
+        try await files.refuses("there is no group") {
+            try files.set("control.socket", to: "control")
+            try files.set("control.operators", to: "no-such-group-here")
+        }
         let staff = "[{name: staff, website: shop, kind: csv, file: staff.csv}]"
         try await files.refuses("directory staff: kind must be one of") {
             try files.set("directories", to: "[{name: staff, kind: fax}]")

@@ -81,7 +81,7 @@ extension Daemon {
             return .reloaded(restart: left)
         } catch {
             await record("daemon.reload", outcome: "refused", note: error.message, by: actor)
-            log.error("daemon.reload", [.error: error.message])
+            log.error("daemon.reload", [.error: "\(error.message). \(error.next)"])
             return .refused(error)
         }
     }
