@@ -125,7 +125,7 @@ extension ExitCode {
         case .usage: "The command line was wrong; nothing was tried."
         case .notFound: "The named object was not found."
         case .conflict: "The object exists already, or another relay uses the store; nothing was changed."
-        case .unavailable: "The store or the relay does not answer: try again later."
+        case .unavailable: "The store or the relay does not answer, or refuses this program; the message says which."
         }
     }
 }
