@@ -238,7 +238,7 @@ public final class Relay: Sendable {
     /// Logs and counts a failure of the store. Returns the refusal for the caller.
     func report(_ what: String, _ failure: StoreFailure) -> Refusal {
         switch failure {
-        case .unavailable(let why):
+        case .unavailable(let why), .mismatched(let why, _):
             metrics.storeFailed(.unavailable)
             log.warning("store.unavailable", [.route: what, .reason: why])
             return .unavailable

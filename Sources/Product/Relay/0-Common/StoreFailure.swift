@@ -5,12 +5,15 @@ public enum StoreFailure: Error, Sendable, Equatable {
     case unavailable(String)
     /// A row has invalid content, or a statement failed that cannot fail: a bug in the relay.
     case `internal`(String)
+    /// The tables have a version that this program cannot work with. The remedy tells the operator
+    /// what to do.
+    case mismatched(String, remedy: String)
     /// No relay has signed the present content of this row: its MAC is missing or wrong.
     case forged(String)
 
     var reason: String {
         switch self {
-        case .unavailable(let reason), .internal(let reason), .forged(let reason): reason
+        case .unavailable(let reason), .mismatched(let reason, _), .internal(let reason), .forged(let reason): reason
         }
     }
 }

@@ -33,7 +33,7 @@ extension StoreFailure {
     /// Whether a single row may be the cause of the failure.
     public var mayBeOfOneRow: Bool {
         switch self {
-        case .unavailable: false
+        case .unavailable, .mismatched: false
         case .internal, .forged: true
         }
     }

@@ -127,15 +127,20 @@ public struct NewInstallation: Sendable {
             site.made(path + "-wal")
             site.made(path + "-shm")
         case .mariadb:
-            // If a store with the current schema opens, it belongs to an installation, and its
-            // secrets are sealed under the master key of that installation.
-            if let store = try? Store.open(url, schema: .require, time: time, log: log) {
-                store.close()
-                throw occupiedStore(url)
-            }
+            // A store that has tables belongs to an installation, and its secrets are sealed under
+            // the master key of that installation.
+            if try plan(url).present != nil { throw occupiedStore(url) }
         }
         do throws(StoreFailure) {
             try Store.open(url, schema: .migrate, time: time, log: log).close()
+        } catch {
+            throw Failure(store: error)
+        }
+    }
+
+    private func plan(_ url: StorageURL) throws(Failure) -> MigrationPlan {
+        do throws(StoreFailure) {
+            return try Store.migrationPlan(url)
         } catch {
             throw Failure(store: error)
         }

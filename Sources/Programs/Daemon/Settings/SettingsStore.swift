@@ -49,11 +49,27 @@ extension Settings {
         do throws(StoreFailure) {
             return try Store.open(url, schema: schema, time: time, log: Log(minimum: .warning), options: options)
         } catch {
-            guard schema == .migrate, case .internal(let reason) = error else { throw Failure(store: error) }
-            throw Failure(
-                .failed, "the tables cannot be created or migrated: \(reason)",
-                next: "No data was lost. Completed steps stay, and relays can work with them; "
-                    + "the next attempt continues from there.")
+            throw schema == .migrate ? Failure(migration: error) : Failure(store: error)
+        }
+    }
+
+    /// Plans the migration of the store of the settings. It changes nothing.
+    public func migrationPlan() throws(Failure) -> MigrationPlan {
+        let url = try store()
+        do throws(StoreFailure) {
+            return try Store.migrationPlan(url)
+        } catch {
+            throw Failure(store: error)
+        }
+    }
+
+    /// Migrates the store of the settings.
+    public func migrate(progress: (MigrationEvent) -> Void) throws(Failure) -> MigrationPlan {
+        let url = try store()
+        do throws(StoreFailure) {
+            return try Store.migrate(url, at: SystemTime().now(), progress: progress)
+        } catch {
+            throw Failure(migration: error)
         }
     }
 }
@@ -67,13 +83,27 @@ extension Failure {
         self.init(known.code, known.message, next: next)
     }
 
+    /// A failure of a migration. What it has done stays.
+    fileprivate init(migration failure: StoreFailure) {
+        guard case .internal(let reason) = failure else {
+            self.init(store: failure)
+            return
+        }
+        self.init(
+            .failed, "the tables cannot be created or migrated: \(reason)",
+            next: "No data was lost. Completed steps stay, and relays can work with them; "
+                + "the next attempt continues from there.")
+    }
+
     public init(store failure: StoreFailure) {
         switch failure {
         case .unavailable(let reason):
             self.init(
                 .unavailable, "the store cannot be used: \(reason)",
                 next: "If it is down, start it. If it refuses this program, correct what the reason names: host, "
-                    + "account, password or schema.")
+                    + "account or password.")
+        case .mismatched(let reason, let remedy):
+            self.init(.unavailable, "the store cannot be used: \(reason)", next: remedy)
         case .internal(let reason):
             self.init(
                 .failed, "the store gave an unexpected answer: \(reason)",

@@ -35,7 +35,11 @@ struct MigrationLock {
         """)
 
     /// Waits until the lock is free or its holder's heartbeat stands still, and takes it.
-    init(_ session: any Session, timeout: Duration = Self.timeout) throws(SessionFailure) {
+    ///
+    /// - Parameter waits: called once if another program holds the lock.
+    init(
+        _ session: any Session, timeout: Duration = Self.timeout, waits: () -> Void = {}
+    ) throws(SessionFailure) {
         self.session = session
         holder = SystemRandomness().bytes(16)
         try createRow()
@@ -54,6 +58,7 @@ struct MigrationLock {
                 seen = nil
                 continue
             }
+            if seen == nil { waits() }
             try session.execute("DO SLEEP(0.25)")
             seen = (beat, stands + Self.pause)
         }

@@ -3,8 +3,9 @@ enum SchemaText {
     static let sql = #"""
         -- Twoefay's tables and views, for SQLite and MariaDB alike.
         --
-        -- Text in /*M! … */ is for MariaDB only, text in /*S! … */ for SQLite only. `twoefay migrate` loads this file; do not load
-        -- it by hand, because SQLite would ignore its own parts.
+        -- Text in /*M! … */ is for MariaDB only, text in /*S! … */ for SQLite only. A new store is created from this file, an older
+        -- one gets the numbered changes in Sources/Storage/Storage/SQL/Migrations. Do not load the file by hand, because SQLite would
+        -- ignore its own parts; `twoefay migrate` does it.
         --
         -- An id is 16 bytes. The wire, the log and the views show it as 32 hexadecimal digits; find a row with
         -- WHERE id = x'0f3a…'. Times are UTC with milliseconds. There are no foreign keys: each change is one guarded script of
@@ -641,15 +642,19 @@ enum SchemaText {
             w.name AS website, u.created_at
         FROM user u JOIN website w ON w.id = u.website_id;
 
-        -- For people: the phones of all users, with their counts and the last report of each. A report is a hint and no proof.
+        -- For people: the phones of all users, with their counts, the states of PIN and PUK, the verdict on the attestation (none:
+        -- nothing was recorded) and the last report of each. A report is a hint and no proof.
         CREATE VIEW IF NOT EXISTS Phones AS
         SELECT w.name AS website, u.username, lower(hex(d.id)) AS device, d.name, d.platform, d.state, d.stopped_by,
             u.state AS user_state, u.expires_at, d.login_successes, d.login_failures, d.failures AS wrong_numbers, d.created_at,
             d.last_seen_at, (SELECT max(f.last_code_at) FROM factor f WHERE f.user_id = u.id) AS last_code_at,
+            CASE WHEN d.pin_key IS NULL THEN 'none' WHEN d.pin_failures >= 3 THEN 'locked' ELSE 'set' END AS pin,
+            CASE WHEN d.pin_key IS NULL THEN 'none' WHEN d.puk_failures >= 5 THEN 'locked' ELSE 'set' END AS puk,
+            coalesce(a.verdict, 'none') AS attestation, coalesce(a.faults, '') AS attestation_faults, d.verify_since,
             r.os, r.os_version, r.patch_level, r.app_version, r.model, r.battery, r.screen_lock, r.rooted, r.reported_at,
             r.received_at
         FROM device d JOIN user u ON u.id = d.user_id JOIN website w ON w.id = u.website_id
-        LEFT JOIN device_report r ON r.device_id = d.id;
+        LEFT JOIN attestation a ON a.device_id = d.id LEFT JOIN device_report r ON r.device_id = d.id;
 
         -- For people: the phones of each website by state, with the answers of these phones.
         CREATE VIEW IF NOT EXISTS PhonesByState AS

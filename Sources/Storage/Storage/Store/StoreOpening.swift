@@ -96,14 +96,9 @@ extension Store {
         worker: @escaping (String) throws -> any Worker = { try WorkerThread(name: $0) }
     ) throws(StoreFailure) -> Store {
         let factory = LaneFactory(options, time: time, randomness: randomness, log: log, worker: worker)
-        let schema = url == .memory ? .migrate : schema
         do {
             let engine = url.engine(time: time, silence: options.silence)
-            if schema == .migrate, url != .memory {
-                let session = try engine.session(.migrating)
-                defer { session.close() }
-                try migrations.migrate(session, url.dialect, now: time.now())
-            }
+            if schema == .migrate, url != .memory { try migrations.migrate(url, at: time.now()) }
             let logFile = try engine.writeAheadLog { try worker("store-log") }
             let session = try engine.session(.writing, logFile)
             if url == .memory { try migrations.migrate(session, url.dialect, now: time.now()) }
@@ -136,9 +131,33 @@ extension Store {
         }
     }
 
+    /// Returns what `migrate` would do to the tables of a store. It changes nothing.
+    public static func migrationPlan(_ url: StorageURL) throws(StoreFailure) -> MigrationPlan {
+        do {
+            return try Migration.all.plan(url)
+        } catch {
+            throw failure(error, at: url)
+        }
+    }
+
+    /// Creates the tables of a store, or brings them up to date.
+    ///
+    /// - Parameter progress: called on this thread before each statement, and after each step.
+    /// - Returns: what was done.
+    public static func migrate(
+        _ url: StorageURL, at now: Timestamp, progress: (MigrationEvent) -> Void
+    ) throws(StoreFailure) -> MigrationPlan {
+        do {
+            return try Migration.all.migrate(url, at: now, progress: progress)
+        } catch {
+            throw failure(error, at: url)
+        }
+    }
+
     /// Returns the failure to open a store. It names the URL.
     private static func failure(_ error: any Error, at url: StorageURL) -> StoreFailure {
         switch error {
+        case let mismatch as SchemaMismatch: .mismatched("\(url): \(mismatch.reason)", remedy: mismatch.remedy)
         case SessionFailure.statement(let message): .internal("\(url): \(message)")
         case let failure as SessionFailure: .unavailable("\(url): \(failure.message)")
         default: .unavailable("\(url): \(error)")

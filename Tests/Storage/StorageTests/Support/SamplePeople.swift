@@ -40,5 +40,6 @@ extension Sample {
         _ = try await store.run(StoreExamination.starts(at: now))
         _ = try await store.run(StoreExamination.clock)
         _ = try await store.run(StoreExamination.commit)
+        _ = try await store.run(SchemaState.query)
     }
 }
