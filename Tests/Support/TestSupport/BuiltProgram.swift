@@ -16,6 +16,15 @@ public enum BuiltProgram: String {
         }
     }
 
+    /// The directory with the programs of the last package (`TWOEFAY_PREVIOUS`), from which tests of
+    /// updates start; nil: they start from these programs, with the tables of that package.
+    public static var previous: String? { getenv("TWOEFAY_PREVIOUS").map { String(cString: $0) } }
+
+    /// Returns the path of the program in another directory; nil: the one that was built.
+    public func path(in directory: String?) throws -> String {
+        if let directory { "\(directory)/\(rawValue)" } else { try path }
+    }
+
     public func callAsFunction(_ arguments: String..., in directory: String? = nil) async throws -> Child.Ended {
         try await Child.run(path, arguments, in: directory)
     }

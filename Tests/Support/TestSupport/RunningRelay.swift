@@ -33,20 +33,25 @@ public final class RunningRelay: Sendable {
 
     /// Creates an installation and starts the relay.
     ///
-    /// - Parameter settings: changes the text of twoefay.yaml; see `String.set(_:to:)`.
+    /// - Parameters:
+    ///   - programs: the directory of the programs; nil: those that were built.
+    ///   - tables: the tables of an earlier package, in the place of the present ones.
+    ///   - settings: changes the text of twoefay.yaml; see `String.set(_:to:)`.
     public static func start(
-        _ kind: StoreKind = .file, change settings: (inout String) throws -> Void = { _ in }
+        _ kind: StoreKind = .file, by programs: String? = nil, tables: Int64? = nil,
+        change settings: (inout String) throws -> Void = { _ in }
     ) async throws -> RunningRelay {
         for _ in 0..<5 {
             let directory = try TemporaryDirectory()
             let port = try FreePort()
-            let storage = try await install(kind, in: directory, port: port.port)
+            let storage = try await install(kind, in: directory, port: port.port, by: programs)
+            if let tables { try await replaceTables(of: storage, by: tables) }
             let path = directory("relay/twoefay.yaml")
             var text = try TextFile.read(path)
             try settings(&text)
             try TextFile.write(text, to: path)
             do {
-                let (child, reaper) = try await run(path)
+                let (child, reaper) = try await run(path, by: programs)
                 return RunningRelay(directory, port, storage, child, reaper)
             } catch let problem as Child.Problem where problem.description.contains("cannot listen") {
                 continue
@@ -75,7 +80,7 @@ public final class RunningRelay: Sendable {
     }
 
     private static func install(
-        _ kind: StoreKind, in directory: TemporaryDirectory, port: UInt16
+        _ kind: StoreKind, in directory: TemporaryDirectory, port: UInt16, by programs: String?
     ) async throws -> StorageURL {
         var storage = StorageURL.sqlite(path: directory("relay/twoefay.db"))
         var arguments = ["init", directory("relay"), "--listen", "127.0.0.1:\(port)", "--host", "localhost"]
@@ -89,13 +94,27 @@ public final class RunningRelay: Sendable {
             storage = try StorageURL(text)
             arguments += ["--storage", text]
         }
-        let made = try await Child.run(try BuiltProgram.twoefay.path, arguments)
+        let made = try await Child.run(try BuiltProgram.twoefay.path(in: programs), arguments)
         guard made.status == 0 else { throw Child.Problem(description: made.errors) }
         return storage
     }
 
-    private static func run(_ settings: String) async throws -> (Child, ProcessReaper) {
-        let child = try Child(try BuiltProgram.twoefayd.path, ["--config", settings])
+    /// Gives a store, which nobody has used, the tables of an earlier package.
+    public static func replaceTables(of storage: StorageURL, by version: Int64) async throws {
+        try await blocking {
+            switch storage {
+            case .memory: throw Child.Problem(description: "a store in memory is migrated when it is opened")
+            case .sqlite(let path): for suffix in ["", "-wal", "-shm"] { unlink(path + suffix) }
+            case .mariadb(let server):
+                let name = server.database
+                try MariaDBServer.shared().sql("DROP DATABASE \(name); CREATE DATABASE \(name)")
+            }
+            try FormerSchema.create(version, at: storage)
+        }
+    }
+
+    private static func run(_ settings: String, by programs: String?) async throws -> (Child, ProcessReaper) {
+        let child = try Child(try BuiltProgram.twoefayd.path(in: programs), ["--config", settings])
         let reaper = try ProcessReaper(of: child.pid)
         do {
             _ = try await child.line(.errors, with: "event=daemon.started")
@@ -153,8 +172,10 @@ public final class RunningRelay: Sendable {
     public func ended() async -> Child.Ended { await child.ended() }
 
     /// Starts the same installation on the same port again, after `kill` or `stop`.
-    public func restart() async throws {
-        let (child, reaper) = try await Self.run(settings)
+    ///
+    /// - Parameter programs: the directory of the program; nil: the one that was built.
+    public func restart(by programs: String? = nil) async throws {
+        let (child, reaper) = try await Self.run(settings, by: programs)
         state.withLock { state in
             state = State(child: child, reaper: reaper, before: state.before + state.child.written.errors)
         }

@@ -17,9 +17,13 @@ struct Fixture {
     /// Creates the relay. Phones authenticate with certificates, which shows most directly whether
     /// one is known.
     ///
-    /// - Parameter settings: changes the text of the settings.
-    init(_ kind: StoreKind, change settings: (inout String) throws -> Void = { _ in }) async throws {
-        relay = try await RunningRelay.start(kind, change: settings)
+    /// - Parameters:
+    ///   - tables: the tables of an earlier package, in the place of the present ones.
+    ///   - settings: changes the text of the settings.
+    init(
+        _ kind: StoreKind, tables: Int64? = nil, change settings: (inout String) throws -> Void = { _ in }
+    ) async throws {
+        relay = try await RunningRelay.start(kind, tables: tables, change: settings)
         shop = try await relay.website("shop", "--answers", "certificate")
     }
 
