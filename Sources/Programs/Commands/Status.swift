@@ -37,6 +37,7 @@ extension Tool {
             lines.append(
                 "The store has \(counted(status.work.websites, "active website")) "
                     + "and \(counted(status.work.relays, "running relay")).")
+            if let warning = status.schema.warning { lines.append("Warning: \(warning)") }
             for pending in status.work.waiting {
                 let late = pending.oldestDue < now ? ", the oldest due since \(pending.oldestDue.rfc3339)" : ""
                 lines.append("Pending: \(pending.count) × \(pending.kind)\(late).")
@@ -50,6 +51,7 @@ extension Tool {
                         + "\(counted(status.work.shelved, "pending webhook")). To list them: twoefay website list")
             }
             members.set("store", status.work.json)
+            members.set("schema", status.schema.json)
             lines += status.texts.lines
             members.set("sms", status.texts.json)
             let directories = settings.directories.all
@@ -97,7 +99,7 @@ extension Tool {
                 try store.read(StatedPins.missing(statement.sequence))
             }
             return StoreReport(
-                pins: pins, missingPins: missing ?? 0,
+                schema: try store.read(SchemaState.query), pins: pins, missingPins: missing ?? 0,
                 work: try store.read(StoreStatus.query),
                 texts: try store.read(SMSUsageReport.query(of: now)),
                 syncs: try store.read(DirectoryRuns.all),
@@ -115,6 +117,8 @@ extension Tool {
 
 /// The part of the status that is read from the store.
 private struct StoreReport {
+    /// The version of the tables.
+    let schema: SchemaState
     /// The statement about the next authority of the server; nil if none is announced.
     let pins: PinStatement?
     /// The active phones that have not taken the pin of the next authority.
@@ -238,6 +242,12 @@ extension Probe.Answer {
 
     private static func object(_ texts: [String: String]) -> JSONValue {
         .object(JSONObject(texts.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) }))
+    }
+}
+
+extension SchemaState {
+    fileprivate var json: JSONValue {
+        .object(["version": .integer(version), "known": .integer(known), "is_unfinished": .bool(isUnfinished)])
     }
 }
 

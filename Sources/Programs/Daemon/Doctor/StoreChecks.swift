@@ -24,9 +24,8 @@ struct StoreChecks: Sendable {
         }
         defer { store.close() }
         var findings = [
-            Finding(
-                "store", .ok, "\((try? settings.store()).map { "\($0)" } ?? "") answers, version \(store.schemaVersion)"
-            )
+            Finding("store", .ok, "\((try? settings.store()).map { "\($0)" } ?? "") answers"),
+            Self.schema(SchemaState(version: store.schemaVersion)),
         ]
         do throws(StoreFailure) {
             let before = try store.runBlocking(StoreExamination.relays)
@@ -41,6 +40,22 @@ struct StoreChecks: Sendable {
             findings.append(Finding("store.reads", .failure, failure.message, remedy: failure.next))
         }
         return findings
+    }
+
+    /// Judges the version of the tables.
+    private static func schema(_ schema: SchemaState) -> Finding {
+        let measured = "the tables have version \(schema.version), and this program knows \(schema.known)"
+        if schema.isUnfinished {
+            return Finding(
+                "store.schema", .warning, measured,
+                remedy: "Finish the update when all relays run the new version: twoefay --config FILE migrate")
+        }
+        if schema.version > schema.known {
+            return Finding(
+                "store.schema", .warning, measured,
+                remedy: "Install the version that made the tables here, too; this one works with them for now.")
+        }
+        return Finding("store.schema", .ok, measured)
     }
 
     // MARK: Latency

@@ -59,7 +59,11 @@ public enum DaemonProgram {
         let hardening = settings.hardeningReport()
         let store = try settings.openStore()
         defer { store.close() }
-        var lines = ["The settings are valid. The store is \(try settings.store()), version \(store.schemaVersion)."]
+        let schema = SchemaState(version: store.schemaVersion)
+        var lines = [
+            "The settings are valid. The store is \(try settings.store()), version \(schema.version); this program knows "
+                + "\(schema.known)."
+        ]
         if files.webPush != nil { lines.append("Web Push is on, with the key of push.web.") }
         if files.push == nil, files.webPush == nil {
             lines.append("No push service is set: no pushes are sent.")
@@ -96,13 +100,14 @@ public enum DaemonProgram {
         }
         lines.append(hardening.line)
         let warnings =
-            warnings + [estFault].compactMap { $0 } + [files.attestations.problem].compactMap { $0 }
+            warnings + [schema.warning, estFault].compactMap { $0 } + [files.attestations.problem].compactMap { $0 }
             + files.certificates.compactMap { $0.warning(at: now) } + (try settings.groupWarnings(store))
         lines += warnings.map { "Warning: \($0)" }
         return Report(
             lines.joined(separator: "\n"),
             json: .object([
-                "storage": .string("\(try settings.store())"), "schema_version": .integer(store.schemaVersion),
+                "storage": .string("\(try settings.store())"), "schema_version": .integer(schema.version),
+                "schema_known": .integer(schema.known),
                 "keys": settings.keys.map { .string($0.settingsText) } ?? .null,
                 "push": .bool(files.push != nil), "web_push": .bool(files.webPush != nil),
                 "mail": files.mail.map { .string($0.server.address.text) } ?? .null,
