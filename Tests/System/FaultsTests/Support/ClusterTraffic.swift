@@ -10,18 +10,24 @@ final class ClusterTraffic: Sendable {
     private struct State {
         var asked = 0
         var ended: [String: Bool] = [:]
+        var receipts: [String: String] = [:]
         var codes = 0
         var isOver = false
     }
 
     let shop: ClusterShop
     private let users: Int
+    private let hesitation: Range<Int64>
     private let chance: SeededRandomness
     private let state = Mutex(State())
 
-    init(_ shop: ClusterShop, users: Int, _ chance: SeededRandomness) {
+    /// - Parameter hesitation: how long people take to answer, in milliseconds.
+    init(
+        _ shop: ClusterShop, users: Int, _ chance: SeededRandomness, hesitation: Range<Int64> = 2000..<18_000
+    ) {
         self.shop = shop
         self.users = users
+        self.hesitation = hesitation
         self.chance = chance
     }
 
@@ -30,6 +36,8 @@ final class ClusterTraffic: Sendable {
 
     /// The result of every challenge: whether it was approved.
     var ended: [String: Bool] { state.withLock { $0.ended } }
+    /// What the phone signed about each challenge, as the website got it.
+    var receipts: [String: String] { state.withLock { $0.receipts } }
     /// The number of used codes of tokens.
     var codes: Int { state.withLock { $0.codes } }
 
@@ -83,13 +91,14 @@ final class ClusterTraffic: Sendable {
                 state.withLock { $0.asked += 1 }
                 while state.withLock({ $0.asked < users }) { try await pause() }
             }
-            await client.pause(2000..<18_000)
+            await client.pause(hesitation)
             let approves = chance.number(below: 5) > 0
             try await phone.decide(login, approves: approves)
             let result = try await heldResult
             #expect(result["login"] == (approves ? "success" : "failure") && result["proof"] == "signed", "\(result)")
             #expect(result["reason"] == (approves ? nil : "denied") && result["device"] == phone.device, "\(result)")
             note(login, approved: approves)
+            state.withLock { $0.receipts[login.challenge] = result["receipt"] }
         } while !isOver
     }
 

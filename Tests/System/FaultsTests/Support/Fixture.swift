@@ -19,9 +19,10 @@ struct Fixture: Sendable {
     static let website = "shop"
 
     static func start(
-        _ kind: StoreKind = .file, apple: TestAPNs? = nil, change: (inout String) throws -> Void = { _ in }
+        _ kind: StoreKind = .file, apple: TestAPNs? = nil, by programs: String? = nil, tables: Int64? = nil,
+        change: (inout String) throws -> Void = { _ in }
     ) async throws -> Fixture {
-        let relay = try await RunningRelay.start(kind) { settings in
+        let relay = try await RunningRelay.start(kind, by: programs, tables: tables) { settings in
             try apple?.set(in: &settings)
             try change(&settings)
         }

@@ -19,15 +19,18 @@ final class RunningCluster: Sendable {
     private let description: JSONObject
 
     /// Starts a cluster for `test`, and removes it before this returns.
-    static func run(_ test: (RunningCluster) async throws -> Void) async throws {
+    ///
+    /// - Parameter programs: the directory of the programs; nil: those that were built.
+    static func run(by programs: String? = nil, _ test: (RunningCluster) async throws -> Void) async throws {
         let directory = try TemporaryDirectory()
         // If root runs the tests, the nodes run as another user with separate directories in it.
         chmod(directory.path, 0o711)
         var ends: [Int32] = [0, 0]
         guard pipe2(&ends, O_CLOEXEC) == 0 else { throw Child.Problem(description: "pipe2: errno \(errno)") }
         let attended = Result {
-            try Child(
-                program, ["up", directory("c"), "--attended", "--json", "--programs", try programs()], input: ends[0])
+            let built = try programs ?? built()
+            return try Child(
+                program, ["up", directory("c"), "--attended", "--json", "--programs", built], input: ends[0])
         }
         close(ends[0])
         do {
@@ -59,7 +62,7 @@ final class RunningCluster: Sendable {
     }
 
     /// Returns the directory of the programs that were built with the tests.
-    private static func programs() throws -> String {
+    private static func built() throws -> String {
         try BuiltProgram.twoefay.path.split(separator: "/").dropLast().map { "/\($0)" }.joined()
     }
 
@@ -86,10 +89,13 @@ final class RunningCluster: Sendable {
     func kill(_ names: String...) async throws { try await run("kill", names) }
     func freeze(_ names: String...) async throws { try await run("freeze", names) }
 
+    /// Ends processes as an operator does.
+    func stop(_ names: String...) async throws { try await run("stop", names) }
+
     /// Starts processes, and returns when they work.
-    func start(_ names: String...) async throws {
-        let programs = names.contains { $0.hasPrefix("relay") } ? ["--programs", try Self.programs()] : []
-        try await run("start", names + programs)
+    func start(_ names: String..., by programs: String? = nil) async throws {
+        let isRelay = names.contains { $0.hasPrefix("relay") }
+        try await run("start", names + (isRelay ? ["--programs", try programs ?? Self.built()] : []))
     }
 
     private func run(_ command: String, _ arguments: [String]) async throws {
@@ -124,15 +130,24 @@ final class RunningCluster: Sendable {
 
     /// Makes relay1 use the link to reach its nodes, and allows both relays to call websites on this machine.
     func lead(relay1 link: NodeLink) async throws {
+        try await change { name, text in if name == "relay1" { try text.set("storage", to: storage(link.ports)) } }
+    }
+
+    /// Changes the settings of both relays, allows them to call websites on this machine, and starts them
+    /// again.
+    func change(by programs: String? = nil, _ change: (String, inout String) throws -> Void) async throws {
         for name in ["relay1", "relay2"] {
             var text = try TextFile.read(settings(name))
-            if name == "relay1" { try text.set("storage", to: storage(link.ports)) }
+            try change(name, &text)
             try text.set("webhooks.allow", to: "127.0.0.0/8")
             try TextFile.write(text, to: settings(name))
         }
         try await kill("relay1", "relay2")
-        try await start("relay1", "relay2")
+        try await start("relay1", "relay2", by: programs)
     }
+
+    /// Returns what a process has written so far.
+    func log(_ name: String) throws -> String { try TextFile.read("\(path)/log/\(name).log") }
 
     /// Returns the number of HAProxy's connections to relays that are alive but do not have their store.
     func astray() async throws -> Int {
@@ -153,7 +168,7 @@ final class RunningCluster: Sendable {
     }
 
     /// Checks that all nodes have the same data.
-    func checkNodes() async throws {
+    func checkNodes(_ database: String = "twoefay") async throws {
         var sums: Set<String> = []
         for node in ["node1", "node2", "node3"] {
             sums.insert(
@@ -161,7 +176,8 @@ final class RunningCluster: Sendable {
                     node,
                     """
                     SET SESSION wsrep_sync_wait = 1; SELECT 1;
-                    CHECKSUM TABLE twoefay.user, twoefay.device, twoefay.factor, twoefay.challenge, twoefay.step
+                    CHECKSUM TABLE \(database).user, \(database).device, \(database).factor, \(database).challenge,
+                        \(database).step
                     """))
         }
         #expect(sums.count == 1, "\(sums)")
