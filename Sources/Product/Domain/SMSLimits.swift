@@ -49,7 +49,7 @@ public struct SMSLimits: Sendable, Equatable {
     public func charge(user: UserID, to number: String, at now: Timestamp) -> SMSCharge? {
         guard allows(number) else { return nil }
         let prefix = prefix(of: number)
-        let (day, hour) = (SMSCharge.day(now), SMSCharge.hour(now))
+        let (day, hour) = (UsageDay(now).text, UsageDay.hour(of: now))
         return SMSCharge(
             prefix: prefix,
             // The daily total comes first: a transaction that locks its row excludes all others.
@@ -85,15 +85,13 @@ public struct SMSCharge: Sendable, Equatable {
     public func also(counting website: WebsiteID, within limits: WebsiteLimits, at now: Timestamp) -> SMSCharge {
         var charge = self
         let scope = Self.scope(website)
-        charge.tallies.append(.init(period: Self.day(now), scope: scope, limit: limits[.textsDay]))
-        charge.tallies.append(.init(period: Self.month(now), scope: scope, limit: limits[.textsMonth]))
+        let today = UsageDay(now)
+        for limit in [WebsiteLimit.textsDay, .textsMonth] {
+            charge.tallies.append(.init(period: today.period(of: limit), scope: scope, limit: limits[limit]))
+        }
         return charge
     }
 
     /// The scope of the tallies of a website. A user's is its id alone.
     public static func scope(_ website: WebsiteID) -> String { "w" + website.text }
-
-    public static func day(_ moment: Timestamp) -> String { String(moment.sql.prefix(10)) }
-    public static func month(_ moment: Timestamp) -> String { String(moment.sql.prefix(7)) }
-    static func hour(_ moment: Timestamp) -> String { String(moment.sql.prefix(13)) }
 }

@@ -21,6 +21,9 @@ public enum WebsiteLimit: String, Sendable, CaseIterable {
     /// The name of its policy, such as `limit-texts-day`.
     public var policy: String { "limit-" + rawValue.split(separator: "_").joined(separator: "-") }
 
+    /// Whether it limits what is used in a month.
+    var isOfMonth: Bool { self == .mailsMonth || self == .textsMonth }
+
     /// The word for a limit that the website's policies do not set. The number of held requests and
     /// of users is then that of the setting `quotas`.
     var absent: String { self == .held || self == .users ? "quota" : "none" }

@@ -1,5 +1,6 @@
 import Crypto
 import Daemon
+import Domain
 import JSON
 import Relay
 import Storage

@@ -321,9 +321,13 @@ import World
     @Test func lateMonthEndsWithItsLastDay() throws {
         let day = UsageDay(try #require(Timestamp(rfc3339: "2026-12-31T23:59:59Z")))
         #expect(day.text == "2026-12-31" && day.month == "2026-12")
-        #expect(day.nextMonth.rfc3339 == "2027-01-01T00:00:00.000Z" && day.end == day.nextMonth)
+        for limit in [WebsiteLimit.textsMonth, .mailsMonth, .mailsDay] {
+            #expect(day.end(of: limit).rfc3339 == "2027-01-01T00:00:00.000Z")
+            #expect(day.period(of: limit) == (limit == .mailsDay ? "2026-12-31" : "2026-12"))
+        }
         let leap = UsageDay(try #require(Timestamp(rfc3339: "2028-02-01T00:00:00Z")))
-        #expect(leap.nextMonth.rfc3339 == "2028-03-01T00:00:00.000Z")
+        #expect(leap.end(of: .mailsMonth).rfc3339 == "2028-03-01T00:00:00.000Z")
+        #expect(leap.end(of: .textsDay).rfc3339 == "2028-02-02T00:00:00.000Z")
     }
 
     /// The counts of a month are kept over midnight; those of a day, and of a former month, are not.

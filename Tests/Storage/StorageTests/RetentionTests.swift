@@ -230,7 +230,7 @@ private enum Old {
         case .smsUsage:
             // Of the day before the limit, or of that day.
             let day = moment < RetentionTests.now ? moment - .seconds(86_400) : moment
-            return [tally(period: .text(SMSCharge.day(day)), scope: .text((Sample.id(number) as UserID).text))]
+            return [tally(period: .text(UsageDay(day).text), scope: .text((Sample.id(number) as UserID).text))]
         case .usage:
             let day = moment < RetentionTests.now ? moment - .seconds(86_400) : moment
             return [usage(day: .text(UsageDay(day).text), website: id)]

@@ -65,7 +65,7 @@ import World
             #expect(try await Self.begin(message, charge, on: store) == row.isBegun, "row \(message)")
         }
         // Refused messages are not counted.
-        let today = SQLValue.text(SMSCharge.day(Self.now))
+        let today = SQLValue.text(UsageDay(Self.now).text)
         let rows = try await store.run(
             Script("tally", reads: ["", "+49", "+43", "+4930"].map { Self.tally(period: today, scope: .text($0)) }))
         #expect(try rows.map { try $0.first?.integer("messages") } == [6, 5, 1, 0])
@@ -99,7 +99,7 @@ import World
             Script(
                 "count",
                 reads: [Self.begun()]
-                    + ["", "+49"].map { Self.tally(period: .text(SMSCharge.day(Self.now)), scope: .text($0)) }))
+                    + ["", "+49"].map { Self.tally(period: .text(UsageDay(Self.now).text), scope: .text($0)) }))
         #expect(try rows.map { try $0[0].integer("messages") } == [12, 12, 12])
     }
 

@@ -69,9 +69,9 @@ extension Relay {
             log.notice("address.limited", [.website: website.name, .user: user.id.text])
             throw .limited(retryAfter: oldest.map { $0 + Self.addressWindow - now } ?? Self.textPause)
         case .websiteLimited:
-            let (limit, day) = (textLimit(of: website.limited), UsageDay(now))
+            let limit = textLimit(of: website.limited)
             reached(limit, by: website.limited)
-            throw .websiteLimited(limit, retryAfter: (limit == .textsDay ? day.end : day.nextMonth) - now)
+            throw .websiteLimited(limit, retryAfter: UsageDay(now).end(of: limit) - now)
         case .changed: throw Self.nothingWaits
         }
     }

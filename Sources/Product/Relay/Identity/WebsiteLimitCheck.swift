@@ -64,8 +64,7 @@ extension Relay {
     func requireMails(of website: Website) throws(Refusal) {
         guard let full = fullLimit(of: WebsiteLimit.mails, 1, by: website.limited) else { return }
         let now = time.now()
-        let day = UsageDay(now)
-        throw .websiteLimited(full, retryAfter: (full == .mailsDay ? day.end : day.nextMonth) - now)
+        throw .websiteLimited(full, retryAfter: UsageDay(now).end(of: full) - now)
     }
 
     /// Counts a mail whose outbox entry the store has, and sends it. A mail counts before a server

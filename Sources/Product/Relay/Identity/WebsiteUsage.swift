@@ -150,31 +150,6 @@ public struct UsageCounts: Sendable, Equatable {
     }
 }
 
-/// A day in UTC.
-public struct UsageDay: Sendable, Hashable {
-    static let length = Duration.seconds(86_400)
-
-    /// The days since 1970.
-    let number: Int64
-
-    public init(_ moment: Timestamp) { number = moment.seconds / 86_400 }
-
-    var start: Timestamp { Timestamp(seconds: number * 86_400) }
-    var end: Timestamp { start + Self.length }
-
-    /// `2026-11-27`
-    public var text: String { String(start.sql.prefix(10)) }
-    /// `2026-11`
-    public var month: String { String(start.sql.prefix(7)) }
-
-    /// The first day of the next month.
-    var nextMonth: Timestamp {
-        var day = self
-        while day.month == month { day = UsageDay(day.end) }
-        return day.start
-    }
-}
-
 /// The requests for logins in the present minute. A refused one does not count.
 struct LoginMinute {
     private var start: Timestamp?

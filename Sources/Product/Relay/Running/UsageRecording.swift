@@ -167,7 +167,7 @@ extension WebsiteUsage.Record {
 
     /// Whether the operator was not yet warned of this limit in its period.
     fileprivate mutating func mayWarn(of limit: WebsiteLimit) -> Bool {
-        let period = limit == .mailsMonth || limit == .textsMonth ? day.month : day.text
+        let period = day.period(of: limit)
         guard warned[limit] != period else { return false }
         warned[limit] = period
         return true

@@ -5,7 +5,7 @@ import World
 
 extension Store: SMSUsageStore {
     public func addUsage(_ sent: SMSUsage) async throws(StoreFailure) {
-        let (day, month) = (SMSCharge.day(sent.at), SMSCharge.month(sent.at))
+        let (day, month) = (UsageDay(sent.at).text, UsageDay(sent.at).month)
         var tallies = [(period: day, scope: ""), (day, sent.prefix.text)]
         if let website = sent.website {
             let scope = SMSCharge.scope(website)
@@ -58,7 +58,7 @@ public struct SMSUsageReport: Sendable, Equatable {
     public let prefixes: [Line]
 
     public static func query(of day: Timestamp) -> Query<SMSUsageReport> {
-        Query(script: Script("texts", reads: [readDay(day: .text(SMSCharge.day(day)))])) {
+        Query(script: Script("texts", reads: [readDay(day: .text(UsageDay(day).text))])) {
             rows throws(StoreFailure) in
             var lines: [Line] = []
             for row in rows[0] {

@@ -20,7 +20,7 @@ enum ExpiredRowDeletion {
         case .answers: return [dropAnswers(before: before, relay: relay, limit: count)]
         case .secrets: return [dropSecrets(before: before, relay: relay, limit: count)]
         case .smsUsage:
-            return [dropTallies(day: .text(SMSCharge.day(expired.before)), relay: relay, limit: count)]
+            return [dropTallies(day: .text(UsageDay(expired.before).text), relay: relay, limit: count)]
         case .usage: return [dropUsage(day: .text(UsageDay(expired.before).text), relay: relay, limit: count)]
         case .activations: return [dropActivations(before: before, relay: relay, limit: count)]
         case .codes: return [dropCodes(before: before, relay: relay, limit: count)]

@@ -93,7 +93,7 @@ enum ExpiredRowSearch {
         return switch expired.kind {
         case .answers: findAnswers(before: before, limit: limit)
         case .secrets: findSecrets(before: before, limit: limit)
-        case .smsUsage: findTallies(day: .text(SMSCharge.day(expired.before)), limit: limit)
+        case .smsUsage: findTallies(day: .text(UsageDay(expired.before).text), limit: limit)
         case .dead: findDead(before: before, limit: limit)
         case .webhooks: findWebhooks(before: before, limit: limit)
         case .activations: findActivations(before: before, limit: limit)
