@@ -48,8 +48,9 @@ extension Tool {
             // Our own bug: the reader accepts only the commands of this very list.
             fatalError("a command without a function: \(name)")
         }
-        let isChange = recordedCommands.contains(name) || name == "reload"
-        return ControlCommand(invocation, for: roles, isChange: isChange, run: subcommand.run)
+        return ControlCommand(
+            invocation, for: roles, isChange: recordedCommands.contains(name), about: invocation.subject,
+            note: recordedCommands.contains(name) ? name : invocation.searchNote, run: subcommand.run)
     }
 
     /// Has the running relay perform a command if this account cannot, or if the command line says

@@ -22,7 +22,7 @@ extension Tool {
         ],
         "rekey": ["--status"],
         "doctor": ["", "--offline --json"],
-        "reload": ["", "--json"],
+        "reload": ["", "--reason 'new certificate'"],
         "status": ["", "--json"],
     ].merging(websites) { $1 }.merging(users) { $1 }.merging(devices) { $1 }.merging(phones) { $1 }
         .merging(operations) { $1 }

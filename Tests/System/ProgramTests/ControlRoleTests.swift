@@ -12,12 +12,18 @@ import Testing
         let arguments: [String]
         let roles: Set<ControlRole>
         let word: String
+        /// The note of its row in the audit.
+        let note: String
 
-        init(_ name: String, _ arguments: String..., for roles: Set<ControlRole>, word: String = "ok") {
+        init(
+            _ name: String, _ arguments: String..., for roles: Set<ControlRole>, word: String = "ok",
+            note: String? = nil
+        ) {
             self.name = name
             self.arguments = arguments
             self.roles = roles
             self.word = word
+            self.note = note ?? name
         }
 
         var words: [String] { name.split(separator: " ").map(String.init) + arguments }
@@ -29,13 +35,14 @@ import Testing
 
     private static let reading: [Row] = [
         Row("website list", for: everybody), Row("website show", "shop", for: everybody),
-        Row("user list", for: everybody), Row("user search", "ad", for: everybody),
-        Row("user find", "ada@example.com", for: everybody), Row("user show", "ada", shop, for: everybody),
+        Row("user list", for: everybody), Row("user search", "ad", for: everybody, note: "user search (text)"),
+        Row("user find", "ada@example.com", for: everybody, note: "user find (mail address)"),
+        Row("user show", "ada", shop, for: everybody),
         Row("user logins", "ada", shop, for: everybody), Row("user expiring", for: everybody),
         Row("device list", "ada", shop, for: everybody), Row("notice list", "ada", shop, for: everybody),
         Row("status", for: everybody),
         Row("audit tail", for: [.auditor, .operator]),
-        Row("audit search", "--event=user.", for: [.auditor, .operator]),
+        Row("audit search", "--event=user.", for: [.auditor, .operator], note: "audit search (event)"),
         Row("outbox list", for: [.auditor, .operator]), Row("keys list", for: [.auditor, .operator]),
         Row("directory list", for: [.auditor, .operator]), Row("website usage", for: [.auditor, .operator]),
     ]
@@ -100,11 +107,9 @@ import Testing
         ControlPeer.open(fixture.relay)
         _ = try await fixture.registered("bob")
         for role in ControlRole.allCases {
-            let name = "ada"
-            let device =
-                role == .auditor
-                ? try await fixture.bind(try await fixture.registered(name)).device
-                : try await fixture.bind(try await fixture.registered("\(role.rawValue)-phone")).device
+            if role == .auditor { _ = try await fixture.registered("ada") }
+            let phone = "\(role.rawValue)-phone"
+            let device = try await fixture.bind(try await fixture.registered(phone)).device
             let rows = Self.reading + Self.helping + Self.operating + Self.ofDevice(device)
             let answers = try await ControlPeer.run(
                 rows.map(\.words), at: fixture.relay.file("control"), as: ControlPeer.group(of: role))
@@ -124,9 +129,17 @@ import Testing
             // A command that only reads leaves its row when it begins.
             func outcome(_ row: Row) -> String {
                 guard row.roles.contains(role) else { return "refused" }
-                return Tool.recordedCommands.contains(row.name) || row.name == "reload" ? row.word : "begun"
+                return Tool.recordedCommands.contains(row.name) ? row.word : "begun"
             }
-            #expect(words == rows.map { "\($0.name) \(outcome($0))" })
+            #expect(words == rows.map { "\($0.roles.contains(role) ? $0.note : $0.name) \(outcome($0))" })
+            // Each row of a command that ran says about whom or what it was.
+            for (row, event) in zip(rows, recorded) where row.roles.contains(role) {
+                let isOfShop = row.words.contains { $0.contains("shop") || $0 == device }
+                #expect((event["website"] == "shop") == isOfShop, "\(row): \(event)")
+                #expect((event["device"] == .string(device)) == row.words.contains(device), "\(row): \(event)")
+                let user = row.arguments.first == "ada" ? "ada" : row.words.contains(device) ? phone : nil
+                if let user { #expect(event["username"] == .string(user), "\(row): \(event)") }
+            }
         }
         for role in [ControlRole.helpdesk, .operator] {
             let shown = try await fixture.json(

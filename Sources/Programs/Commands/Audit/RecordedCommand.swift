@@ -15,7 +15,7 @@ extension Tool {
         "device rename", "device verify",
         "device revoke", "device unlock-code", "notice leave", "notice withdraw", "import", "directory sync",
         "outbox replay", "outbox drop", "migrate", "backup", "restore",
-        "rekey", "keys roll", "rows adopt", "audit export",
+        "rekey", "keys roll", "rows adopt", "audit export", "reload",
         "server renew", "server pins", "server switch", "server finish", "authority replace", "authority finish",
     ]
 }

@@ -19,15 +19,21 @@ public struct ControlCommand: Sendable {
     let roles: Set<ControlRole>
     /// Whether it changes something, and so counts for the limit of changes.
     let isChange: Bool
+    /// The website, user or phone that the command line names; nil if it names none.
+    let subject: AuditSubject.Named?
+    /// The note of its row in the audit: its name, and the way in which it searches.
+    let note: String
     let run: @Sendable (Invocation) throws(Failure) -> Report
 
     public init(
-        _ invocation: Invocation, for roles: Set<ControlRole>, isChange: Bool,
-        run: @escaping @Sendable (Invocation) throws(Failure) -> Report
+        _ invocation: Invocation, for roles: Set<ControlRole>, isChange: Bool, about subject: AuditSubject.Named?,
+        note: String, run: @escaping @Sendable (Invocation) throws(Failure) -> Report
     ) {
         self.invocation = invocation
         self.roles = roles
         self.isChange = isChange
+        self.subject = subject
+        self.note = note
         self.run = run
     }
 }

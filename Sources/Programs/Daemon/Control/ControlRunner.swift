@@ -55,11 +55,13 @@ struct ControlRunner: Sendable {
                     next: "Nothing was done. The settings control.auditors, control.helpdesk and control.operators "
                         + "name the groups that have roles."))
         }
+        var subject = AuditSubject()
         let outcome = Result { () throws(Failure) in
             let reason = try Settings.reason(job.command.invocation)
+            subject = try find(job.command.subject)
             let actor = Actor.account(role: role.rawValue, name: account, reason: reason)
             // A read leaves its row first: parts of the answer leave while it runs.
-            guard job.command.isChange || record(name, "begun", actor) else {
+            guard job.command.isChange || record(job.command.note, "begun", actor, about: subject) else {
                 throw Failure(
                     .unavailable, "the audit cannot be written",
                     next: "Nothing was read. The relay's log says what the store lacks.")
@@ -75,7 +77,8 @@ struct ControlRunner: Sendable {
             }
         // The audit comes before the answer: a caller sees nothing that leaves no trace.
         if job.command.isChange {
-            record(name, code.word, Actor.account(role: role.rawValue, name: account, reason: nil))
+            let actor = Actor.account(role: role.rawValue, name: account, reason: nil)
+            record(job.command.note, code.word, actor, about: subject)
         }
         log.info("control.command", [.name: name, .subject: "\(role.rawValue) \(account)", .outcome: code.word])
         switch outcome {
@@ -102,12 +105,24 @@ struct ControlRunner: Sendable {
     /// more, all with its groups: each would have limits of its own, and no name in the audit.
     private func isPerson(_ user: uid_t) -> Bool { user == 0 || user == geteuid() || Account.isListed(user) }
 
+    /// Looks up whom or what a command is about, before it runs: a user whom it deletes is gone then.
+    private func find(_ named: AuditSubject.Named?) throws(Failure) -> AuditSubject {
+        guard let named else { return AuditSubject() }
+        do throws(StoreFailure) {
+            return try resources.store.runBlocking(AuditSubject.find(named))
+        } catch {
+            throw Failure(store: error)
+        }
+    }
+
     /// Records every command in the audit, also one that only reads: an address that somebody looked
     /// up is gone. A store that fails is reported by its lane, and by the command itself.
-    @discardableResult private func record(_ command: String, _ outcome: String, _ actor: Actor) -> Bool {
+    @discardableResult private func record(
+        _ note: String, _ outcome: String, _ actor: Actor, about subject: AuditSubject = AuditSubject()
+    ) -> Bool {
         let operation = Operations(key: resources.keys.relay.operations, randomness: SystemRandomness()).new()
         let query = ProgramEvents.record(
-            "control.command", outcome: outcome, note: command, at: SystemTime().now(), as: operation)
+            "control.command", about: subject, outcome: outcome, note: note, at: SystemTime().now(), as: operation)
         return Actor.runBlocking(actor) { () throws(Never) in
             do throws(StoreFailure) {
                 try resources.store.runBlocking(query)

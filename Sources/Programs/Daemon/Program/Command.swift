@@ -74,7 +74,7 @@ public struct Command: Sendable {
 public struct Invocation: Sendable {
     public let command: Command
     public let operands: [String]
-    let given: [String: [String]]
+    public let given: [String: [String]]
     /// The running relay that performs the command; nil if the tool does.
     public var host: CommandHost?
 

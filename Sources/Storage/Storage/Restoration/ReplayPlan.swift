@@ -192,7 +192,8 @@ public struct ReplayPlan: Sendable, Equatable {
         "schema.migrated", "device.certificate",
     ]
     private static let harmlessKinds = [
-        "daemon.", "backup.", "temporary.", "restore.", "store.", "rekey.", "push.", "sms.", "outbox.", "notice.",
+        "daemon.", "control.", "backup.", "temporary.", "restore.", "store.", "rekey.", "push.", "sms.", "outbox.",
+        "notice.",
         "recovery.",
         "message.", "mail.",
     ]

@@ -21,6 +21,10 @@ extension Sample {
     /// Runs the statements with which programs write and operators read the audit.
     private static func runAudit(on store: Store, _ operation: () -> Domain.Operation) async throws {
         _ = try await store.run(ProgramEvents.record("backup.begun", note: "words", at: now, as: operation()))
+        for named in [AuditSubject.Named.website("shop"), .user("user-2", website: "shop"), .identified(id(60))] {
+            _ = try await store.run(AuditSubject.find(named))
+        }
+        _ = try await store.run(AuditSubject.find(.device(id(60))))
         _ = try await store.run(AuditTrail.bounds)
         _ = try await store.run(AuditTrail.page(AuditTrail.Filter(), from: 1, to: 100))
         _ = try await store.run(AuditTrail.page(of: id(60), AuditTrail.Filter(), after: nil))

@@ -8,19 +8,22 @@ public enum ProgramEvents {
     ///
     /// - Parameters:
     ///   - event: the name of the event, such as `daemon.started`.
+    ///   - subject: whom and what the event is about.
     ///   - outcome: how it ended, in one word.
     ///   - note: free text. A long one is cut.
     ///   - changes: the values before and after, as JSON.
     public static func record(
-        _ event: String, outcome: String? = nil, note: String? = nil, changes: String? = nil, at now: Timestamp,
-        as operation: Operation
+        _ event: String, about subject: AuditSubject = AuditSubject(), outcome: String? = nil, note: String? = nil,
+        changes: String? = nil, at now: Timestamp, as operation: Operation
     ) -> Query<Void> {
         Query(
             change: Change(
                 "event", operation,
                 [
                     insert(
-                        operation: .id(operation), now: .timestamp(now), event: .text(event), outcome: .text(outcome),
+                        operation: .id(operation), now: .timestamp(now), event: .text(event),
+                        website: .id(subject.website), user: .id(subject.user), device: .id(subject.device),
+                        outcome: .text(outcome),
                         note: .text(note.map { String($0.unicodeScalars.prefix(noteLimit)) }), changes: .text(changes))
                 ])
         ) { _ in () }
@@ -31,8 +34,8 @@ public enum ProgramEvents {
 
     private static let insert = Statement.audit(
         """
-        INSERT INTO audit (operation, at, event, outcome)
-        SELECT :operation, :now, :event, :outcome /*M! FROM DUAL */ WHERE 1 = 1
+        INSERT INTO audit (operation, at, event, website_id, user_id, device_id, outcome)
+        SELECT :operation, :now, :event, :website, :user, :device, :outcome /*M! FROM DUAL */ WHERE 1 = 1
         \(Audit.once)
         """)
 }
