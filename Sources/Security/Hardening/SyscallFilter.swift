@@ -94,6 +94,10 @@ public struct SyscallFilter: Sendable {
             // The process may read and change its own limits.
             ("prlimit64", [.equals(0, 0)]), ("prlimit64", [.equals(0, UInt64(getpid()))]),
         ]
+        // A reload changes the mode of the control socket. Not every architecture has the first call.
+        for mode in [UInt64(0o600), UInt64(0o666)] {
+            rules += [("chmod", [.equals(1, mode)]), ("fchmodat", [.equals(2, mode)])]
+        }
         // Memory is writable or executable, never both. The resolver loads libraries, and nothing
         // here generates code.
         for call in ["mmap", "mprotect"] {

@@ -37,6 +37,7 @@ import Testing
                 mmap(nil, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED
             }
             process.refuses("another filter's end") { setuid(12345) == 0 }
+            process.refuses("a mode that no socket has") { chmod(path, 0o4755) == 0 }
             process.end()
         }
     }
@@ -53,6 +54,11 @@ import Testing
                 process.check("a socket of family \(family)", made >= 0)
             }
             var found: UnsafeMutablePointer<addrinfo>?
+            let file = path + "/socket"
+            close(open(file, O_CREAT | O_WRONLY, 0o600))
+            for mode in [mode_t(0o666), 0o600] {
+                process.check("the mode \(mode) of a socket", chmod(file, mode) == 0)
+            }
             process.check("localhost has an address", getaddrinfo("localhost", "80", nil, &found) == 0)
             process.end()
         }

@@ -28,7 +28,7 @@ import Testing
         // systemd adds these by itself.
         allowed.formUnion(try await Self.calls(["@default"]))
         let needed = Set(SyscallFilter.allowed).union(Self.own).union([
-            "clone", "prctl", "prlimit64", "socket", "ioctl",
+            "chmod", "clone", "fchmodat", "prctl", "prlimit64", "socket", "ioctl",
         ])
         let missing = needed.subtracting(allowed).subtracting(Self.newer).subtracting(Self.unneeded)
         #expect(missing.isEmpty, "\(missing.sorted())")

@@ -21,7 +21,7 @@ public struct ControlListener: Sendable {
         let groups = try ControlGroups(settings.control)
         try requireDirectory(of: path)
         do throws(SystemFailure) {
-            let fd = try UnixSocket.listen(path, mode: groups.isEmpty ? 0o600 : 0o666)
+            let fd = try UnixSocket.listen(path, mode: groups.socketMode)
             var state = stat()
             lstat(path, &state)
             return ControlListener(path: path, fd: fd, device: state.st_dev, file: state.st_ino)
@@ -56,10 +56,25 @@ public struct ControlListener: Sendable {
             next: "Use a directory of the relay's own, such as /run/twoefay, with the mode 0755.")
     }
 
+    /// Gives the socket another mode: groups have got roles, or none has one any more. Connections that are
+    /// open stay. A socket that somebody has removed is left: nobody can reach it before a restart.
+    func use(_ mode: mode_t) throws(Failure) {
+        // The system call filter allows two modes.
+        guard isOwn, chmod(path, mode) != 0 else { return }
+        throw Failure(
+            .failed, "control.socket: the mode of \(path) cannot be changed: \(String(cString: strerror(errno)))",
+            next: "Restart the relay, which then makes the socket again.")
+    }
+
+    /// Whether the socket is still this one, and nobody has put another one in its place.
+    private var isOwn: Bool {
+        var state = stat()
+        return lstat(path, &state) == 0 && state.st_dev == device && state.st_ino == file
+    }
+
     /// Stops listening, and removes the socket, unless another process has put its own there.
     func close() {
         Glibc.close(fd)
-        var state = stat()
-        if lstat(path, &state) == 0, state.st_dev == device, state.st_ino == file { unlink(path) }
+        if isOwn { unlink(path) }
     }
 }

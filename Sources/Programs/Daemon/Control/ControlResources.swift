@@ -20,6 +20,7 @@ final class ControlResources: Sendable {
     let store: Store
     private let isOwn: Bool
     private let inUse: Mutex<InUse>
+    private let listener = Mutex<ControlListener?>(nil)
 
     /// Opens a store beside that of the relay. Returns nil if the settings have no control socket.
     static func open(
@@ -51,6 +52,16 @@ final class ControlResources: Sendable {
     var keys: DataKeys { inUse.withLock { $0.keys } }
     var groups: ControlGroups { inUse.withLock { $0.groups } }
 
+    /// Sets the socket whose mode the groups decide.
+    func use(_ listener: ControlListener) { self.listener.withLock { $0 = listener } }
+
+    /// Lets accounts connect if groups have roles. It comes before the roles themselves: until then, the
+    /// relay refuses these accounts.
+    func open(for groups: ControlGroups) throws(Failure) {
+        guard !groups.isEmpty, let listener = listener.withLock({ $0 }) else { return }
+        try listener.use(groups.socketMode)
+    }
+
     /// Uses other settings and keys from now on. The caller has looked the groups up, which may
     /// fail.
     func replace(_ settings: Settings, _ keys: DataKeys, _ groups: ControlGroups) throws(Failure) {
@@ -58,6 +69,8 @@ final class ControlResources: Sendable {
         store.use(rows)
         store.use(settings.personalSealer(sealer))
         inUse.withLock { $0 = InUse(settings: settings, keys: keys, groups: groups) }
+        // A socket that stays open lets nobody in: the relay refuses accounts without a role.
+        if groups.isEmpty, let listener = listener.withLock({ $0 }) { try? listener.use(groups.socketMode) }
     }
 
     func close() { if isOwn { store.close() } }

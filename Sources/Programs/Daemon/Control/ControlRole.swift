@@ -44,6 +44,10 @@ struct ControlGroups: Sendable {
     /// Whether somebody else than root and the relay's own account can have a role.
     var isEmpty: Bool { roles.isEmpty }
 
+    /// The mode of the socket. A file belongs to one group only, so all accounts may connect if a group has
+    /// a role; the relay refuses those without one.
+    var socketMode: mode_t { isEmpty ? 0o600 : 0o666 }
+
     /// Returns the number of a group, which may also be given as a number.
     private static func number(of name: String) -> gid_t? {
         var entry = group()

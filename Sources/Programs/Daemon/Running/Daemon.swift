@@ -293,6 +293,7 @@ public final class Daemon: Sendable {
         _ listener: ControlListener?, _ commands: any ControlCommands, _ reloads: Reloads, on main: EventLoop
     ) throws(Failure) -> ControlSocket? {
         guard let listener, let control else { return nil }
+        control.use(listener)
         let runner = ControlRunner(resources: control, commands: commands, log: log) { actor throws(Failure) in
             do throws(SystemFailure) {
                 return try EventLoop.run("reload", time: SystemTime()) { _ in

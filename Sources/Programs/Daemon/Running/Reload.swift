@@ -44,6 +44,7 @@ extension Daemon {
             let rows = try materials.keys.usableRowAuthenticator()
             let next = try couriers.successors(materials)
             let groups = try ControlGroups(now.control)
+            try control?.open(for: groups)
             // Nothing has changed before this step. The later ones check nothing that was not checked above.
             try adopt(materials.push)
             couriers.activate(next)
