@@ -43,6 +43,17 @@ public struct OperatorStore {
     /// Whether a relay performs the command for somebody else.
     public var isServed: Bool { host != nil }
 
+    /// The most rows of a list that a relay keeps in memory for a caller of its control socket.
+    static let mostServed = 10_000
+
+    /// Refuses a list that is too long for the relay.
+    ///
+    /// - Parameter next: how to get the further rows.
+    func requireServed(limit: Int, next: String) throws(Failure) {
+        guard isServed, limit > Self.mostServed else { return }
+        throw Failure(.usage, "--limit must be at most \(Self.mostServed) over the control socket", next: next)
+    }
+
     public func read<Answer>(_ query: Query<Answer>) throws(Failure) -> Answer {
         try host?.requireCaller()
         do throws(StoreFailure) {

@@ -27,6 +27,7 @@ extension Tool {
         let filter = try filter(invocation)
         let store = try OperatorStore(invocation)
         defer { store.close() }
+        try store.requireServed(limit: filter.limit, next: "Use --kind, --dead, --website or --user for fewer entries.")
         if let website = filter.website { _ = try store.website(named: website) }
         var more = filter
         more.limit += 1
@@ -170,7 +171,8 @@ extension Tool {
         }
         var filter = OutboxAdmin.Filter()
         filter.onlyDead = true
-        filter.limit = .max
+        // A relay reads no more into its memory at once. The command can be repeated.
+        filter.limit = store.isServed ? OperatorStore.mostServed : .max
         return try store.read(OutboxAdmin.list(filter)).map(\.id)
     }
 }

@@ -26,6 +26,23 @@ public enum UnixSocket {
         return fd
     }
 
+    /// Connects, and waits while the queue of the listener is full: the kernel continues when the listener
+    /// accepts a connection. The socket does not block afterwards.
+    public static func connect(_ path: String, waitingSeconds seconds: Int) throws(SystemFailure) -> Int32 {
+        let fd = try open()
+        let flags = fcntl(fd, F_GETFL)
+        var patience = timeval(tv_sec: seconds, tv_usec: 0)
+        guard fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0,
+            setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size)) == 0
+        else { throw closing(fd, "setsockopt") }
+        // A signal of a debugger or a job shell interrupts the wait.
+        while withAddress(path, { Glibc.connect(fd, $0, $1) }) != 0 {
+            guard errno == EINTR else { throw closing(fd, "connect") }
+        }
+        guard fcntl(fd, F_SETFL, flags) == 0 else { throw closing(fd, "fcntl") }
+        return fd
+    }
+
     /// Returns the reason why no process can be reached at the path; nil if one can.
     static func failureToConnect(_ path: String) -> SystemFailure? {
         do throws(SystemFailure) {

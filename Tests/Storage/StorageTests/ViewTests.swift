@@ -1,3 +1,4 @@
+import Glibc
 import Log
 import TestSupport
 import Testing
@@ -103,6 +104,7 @@ import World
                 let refusal = try #require(try await refusal(secret), "\(role): \(secret)")
                 #expect(refusal.contains("denied"), "\(role): \(secret)")
             }
+            try await Self.expectReadingAlone(role, server, name)
             guard role.hasSuffix("auditor") else { continue }
             for question in try Self.questions() { #expect(try await refusal(question) == nil, "\(question)") }
         }
@@ -110,6 +112,48 @@ import World
 }
 
 extension ViewTests {
+    /// Expects that an account of the role can write to no table or view, and can give nobody a right.
+    private static func expectReadingAlone(_ role: String, _ server: MariaDBServer, _ database: String) async throws {
+        let directory = try TemporaryDirectory()
+        func run(_ account: String, _ sql: String) async throws -> Child.Ended {
+            let place = ["--no-defaults", "--host=127.0.0.1", "--port=\(server.port)", "--user=\(account)"]
+            try TextFile.write(sql + ";\n", to: directory("sql"))
+            let input = open(directory("sql"), O_RDONLY | O_CLOEXEC)
+            defer { close(input) }
+            // The client goes on after an error, if it reads from a file.
+            let options = ["--batch", "--skip-column-names", "--force", database]
+            return try await Child("mariadb", place + options, input: input).ended()
+        }
+        let listed = try await run(
+            "root",
+            """
+            SELECT table_name, min(column_name) FROM information_schema.columns WHERE table_schema = '\(database)'
+            GROUP BY table_name
+            """)
+        let columns = listed.output.split(separator: "\n").map { $0.split(separator: "\t").map(String.init) }
+        let tables = Set(columns.compactMap(\.first))
+        #expect(tables.isSuperset(of: StoreTables.names + ["LockedUsers", "AuditTrail", "WebsiteUsage"]))
+        let own = "\(role)_account@127.0.0.1"
+        let statements =
+            columns.flatMap { row in
+                let (table, column) = (row[0], row[1])
+                return [
+                    "UPDATE `\(table)` SET `\(column)` = NULL", "DELETE FROM `\(table)`", "TRUNCATE `\(table)`",
+                    "INSERT INTO `\(table)` (`\(column)`) VALUES (NULL)", "GRANT SELECT ON `\(table)` TO \(own)",
+                ]
+            } + [
+                "GRANT ALL ON `\(database)`.* TO \(own)", "GRANT \(database)_auditor TO \(own)",
+                "CREATE USER x@localhost", "CREATE ROLE x", "SET PASSWORD FOR root@localhost = PASSWORD('x')",
+                "DROP VIEW LockedUsers",
+                "CREATE TABLE x (y int)", "CREATE VIEW x AS SELECT 1", "ALTER TABLE user ADD x int", "FLUSH TABLES",
+                "DROP DATABASE `\(database)`",
+            ]
+        let ended = try await run("\(role)_account", statements.joined(separator: ";\n"))
+        let lines = ended.errors.split(separator: "\n").filter { $0.hasPrefix("ERROR ") }
+        #expect(lines.count == statements.count, "\(ended.errors)")
+        for line in lines { #expect(line.contains("denied"), "\(line)") }
+    }
+
     /// Fills the tables with 2,000 logins of 50 users. The last ten logins are open.
     private static func fill(_ store: Store, _ engine: Engine) throws {
         func id(_ prefix: String, _ number: String) -> String {

@@ -101,6 +101,77 @@ import Testing
         #expect(try await ControlPeer.run([["user", "list"]], at: socket, as: 4009)[0].word == "ok")
     }
 
+    @Test func reloadHasAReason() async throws {
+        let relay = try await Self.relay()
+        let done = try await Self.reload(relay, "--reason", "ticket 4711")
+        #expect(done.status == 0, "\(done)")
+        let rows = try await relay.tool("audit", "search", "--event", "daemon.reloaded", "--json")
+        let row = try #require(try JSONReader.read(Array(rows.utf8)).object?["rows"]?.array?.first?.object)
+        #expect(row["reason"] == "ticket 4711" && row["actor"] == "operator root")
+    }
+
+    /// The first group opens the socket to other accounts, and the last one closes it, also for a process that
+    /// is restricted.
+    @Test(.enabled(if: ControlPeer.canChangeAccount, "only root can act as another account"))
+    func reloadOpensAndClosesTheSocket() async throws {
+        let relay = try await RunningRelay.start { try $0.set("control.socket", to: "unix:control") }
+        ControlPeer.open(relay)
+        let socket = relay.file("control")
+        #expect(TemporaryDirectory.mode(of: socket) == 0o600)
+        try relay.change { try $0.set("control.auditors", to: "4009") }
+        #expect(try await Self.reload(relay).status == 0)
+        #expect(TemporaryDirectory.mode(of: socket) == 0o666)
+        #expect(try await ControlPeer.run([["user", "list"]], at: socket, as: 4009)[0].word == "ok")
+        try relay.change { try $0.set("control.auditors", to: "") }
+        #expect(try await Self.reload(relay).status == 0)
+        #expect(TemporaryDirectory.mode(of: socket) == 0o600)
+        // A socket that somebody has removed refuses no reload.
+        unlink(socket)
+        relay.signal(SIGHUP)
+        try await relay.logged("event=daemon.reloaded", number: 3)
+    }
+
+    // MARK: Reads
+
+    /// Whom somebody looked up stands in the audit; the text of a search does not.
+    @Test func auditTellsWhomARoleLookedUp() async throws {
+        let relay = try await Self.relay()
+        _ = try await relay.website("shop").curl(
+            "POST", "/register", json: #"{"username":"ada","email":"ada@example.com"}"#)
+        let shown = try await relay.tool("user", "show", "ada", "--website", "shop", "--json")
+        let id = try #require(try JSONReader.read(Array(shown.utf8)).object?["id"]?.string)
+        let commands = [
+            ["user", "show", "ada", "--website=shop"], ["user", "search", "ada@exa"], ["user", "search", "+49 151"],
+            ["user", "search", "ada"], ["user", "search", id], ["user", "list", "--website=shop", "--state=active"],
+            ["audit", "search", "--user=\(id)", "--event=user."], ["audit", "search", "--user=ada", "--website=shop"],
+            ["user", "show", "nobody", "--website=shop"],
+            ["user", "delete", "ada", "--website=shop", "--yes", "--reason=call 17"],
+        ]
+        _ = try await ControlPeer.run(commands, at: relay.file("control"))
+        let text = try await relay.tool("audit", "search", "--event", "control.command", "--json")
+        let rows = try #require(try JSONReader.read(Array(text.utf8)).object?["rows"]?.array).compactMap(\.object)
+        // The words about a user are deleted with the user, and so are those of earlier commands.
+        let found = rows.map { [$0["note"]?.string ?? "", $0["website"]?.string ?? "", $0["user"]?.string ?? ""] }
+        #expect(
+            found == [
+                ["", "shop", id], ["user search (mail address)", "", ""], ["user search (phone number)", "", ""],
+                ["user search (text)", "", ""], ["user search (id)", "", ""], ["user list (state)", "shop", ""],
+                ["", "shop", id], ["", "shop", id], ["user show", "", ""], ["user delete", "shop", id],
+            ], "\(rows)")
+        #expect(!text.contains("ada@exa") && !text.contains("151"))
+    }
+
+    @Test(arguments: [["audit", "search", "--limit=10001"], ["outbox", "list", "--limit=10001"]])
+    func longListsAreRefused(_ words: [String]) async throws {
+        let relay = try await Self.relay()
+        let refused = try await ControlPeer.run([words], at: relay.file("control"))[0]
+        #expect(refused.word == "usage" && refused.failure.contains("at most 10000"), "\(refused)")
+        let allowed = Array(words.dropLast()) + ["--limit=10000"]
+        #expect(try await ControlPeer.run([allowed], at: relay.file("control"))[0].word == "ok")
+        // The tool itself may use its own memory.
+        _ = try await relay.tool(words)
+    }
+
     // MARK: Callers
 
     @Test(.enabled(if: ControlPeer.canChangeAccount, "only root can act as another account"))

@@ -43,11 +43,9 @@ extension Tool {
         }
         let store = try OperatorStore(invocation)
         defer { store.close() }
-        guard !store.isServed || limit <= mostServed else {
-            throw Failure(
-                .usage, "--limit must be at most \(mostServed) over the control socket",
-                next: "Use --since and --until for further rows. 'twoefay audit export' writes all of them to a file.")
-        }
+        try store.requireServed(
+            limit: limit,
+            next: "Use --since and --until for further rows. 'twoefay audit export' writes all of them to a file.")
         let filter = try AuditFilter.read(invocation, store)
         var events: [AuditEvent] = []
         try store.eachAuditPage(filter) { page in
@@ -56,9 +54,6 @@ extension Tool {
         }
         return report(Array(events.prefix(limit)))
     }
-
-    /// The rows that a relay keeps in memory for a caller of its control socket.
-    private static let mostServed = 10_000
 
     static let exportAudit = Subcommand(
         command: Command(

@@ -7,6 +7,8 @@ import KeyService
 public enum ControlClient {
     /// The longest silence of the relay, in milliseconds. A search that finds nothing is silent.
     private static let patience: Int32 = 600_000
+    /// The longest wait for a place in the queue of the relay, in seconds. Others may connect without end.
+    private static let patienceToConnect = 2
     /// The longest line of an answer. The relay sends output in smaller parts.
     private static let longest = 1 << 20
 
@@ -58,13 +60,19 @@ public enum ControlClient {
 
     private static func connect(_ path: String) throws(Failure) -> Int32 {
         do throws(SystemFailure) {
-            return try UnixSocket.connect(path)
+            return try UnixSocket.connect(path, waitingSeconds: patienceToConnect)
         } catch {
             throw Failure(
                 .unavailable, "the relay cannot be reached at \(path): \(error)",
-                next: error.code == EACCES
-                    ? "Only root and the relay's account may use this socket, or its directory is closed to you."
-                    : "Start the relay. Without it, only an account that can read the master key can run commands.")
+                next: remedy(for: error.code))
+        }
+    }
+
+    private static func remedy(for code: Int32) -> String {
+        switch code {
+        case EACCES: "Only root and the relay's account may use this socket, or its directory is closed to you."
+        case EAGAIN: "Too many others connect. Try again in a moment; the relay's log may name them."
+        default: "Start the relay. Without it, only an account that can read the master key can run commands."
         }
     }
 

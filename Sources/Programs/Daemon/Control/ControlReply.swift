@@ -10,24 +10,23 @@ import World
 /// A line is one of: `{"out": TEXT}` for the output, `{"confirm": TEXT}` if a person must confirm,
 /// `{"error": {…}}` as `--json` prints it, and `{"status": WORD}`. The last three end the answer.
 final class ControlReply: Sendable {
-    /// The longest wait for a caller that does not read, in milliseconds, and the longest of all waits
-    /// together: a caller that reads a little at a time must not hold a thread for ever.
-    private static let (patience, patienceInAll): (Int64, Int64) = (10_000, 60_000)
     /// The characters of one line.
     private static let longest = 8192
 
     private struct State {
         var isGone = false
-        /// The milliseconds for which the thread has waited for the caller.
-        var waited: Int64 = 0
+        var patience: CallerPatience
         /// The consequence that a person must confirm.
         var question: String?
     }
 
     private let fd: Int32
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
-    init(_ fd: Int32) { self.fd = fd }
+    init(_ fd: Int32, patience: CallerPatience = CallerPatience()) {
+        self.fd = fd
+        state = Mutex(State(patience: patience))
+    }
 
     /// Whether the caller has left, or does not read, or the relay stops.
     var isGone: Bool {
@@ -76,14 +75,11 @@ final class ControlReply: Sendable {
 
     /// Waits until the caller has read something. Returns false if it does not.
     private func waits() -> Bool {
-        let left = min(Self.patience, Self.patienceInAll - state.withLock { $0.waited })
-        guard left > 0 else { return false }
+        guard let patience = state.withLock({ $0.patience.next }) else { return false }
         let time = SystemTime()
-        let (begun, end) = (time.instant(), time.instant() + .milliseconds(left))
-        defer {
-            let nanoseconds = time.instant().nanoseconds - begun.nanoseconds
-            state.withLock { $0.waited += Int64(nanoseconds / 1_000_000) + 1 }
-        }
+        let begun = time.instant()
+        let end = begun + patience
+        defer { state.withLock { $0.patience.count(time.instant() - begun) } }
         var writable = pollfd(fd: fd, events: Int16(POLLOUT), revents: 0)
         while true {
             let rest = max(0, Int64(end.nanoseconds) - Int64(time.instant().nanoseconds)) / 1_000_000

@@ -24,8 +24,8 @@ final class ControlSocket {
     static let patience = Duration.seconds(5)
     static let longestRequest = 16 << 10
     private static let threads = 4
-    /// The connections of all accounts, and of one, and the commands of one that run at once.
-    private static let (most, mostOfOne, mostRunning) = (64, 4, 2)
+    /// The connections of all accounts, and of one.
+    private static let (most, mostOfOne) = (64, 4)
     /// The connections that are accepted before the loop does something else, such as its signs of
     /// life: accounts that connect without end must not keep it busy.
     private static let mostAccepted = 16
@@ -44,9 +44,7 @@ final class ControlSocket {
     private let time: any TimeSource
     private let workers: [WorkerThread]
     private var idle: [WorkerThread]
-    private var waiting: [ControlRunner.Job] = []
-    /// The number of running commands of each account.
-    private var running: [uid_t: Int] = [:]
+    private var queue = ControlQueue<ControlRunner.Job>(threads: ControlSocket.threads)
     private var limits = ControlLimits()
     private var watch: DescriptorWatcher?
     private var peers: [Int32: Peer] = [:]
@@ -76,10 +74,10 @@ final class ControlSocket {
         listener.close()
         for (fd, peer) in peers {
             // A thread that waits for the peer continues, and the command ends.
-            let isRunning = peer.watch == nil && !waiting.contains { $0.fd == fd }
+            let isRunning = peer.watch == nil && !queue.jobs.contains { $0.fd == fd }
             if isRunning { shutdown(fd, Int32(SHUT_RDWR)) } else { end(fd) }
         }
-        waiting = []
+        queue.clear()
         if !peers.isEmpty { await withCheckedContinuation { afterStop = $0 } }
         for worker in workers { worker.stop() }
     }
@@ -140,7 +138,8 @@ final class ControlSocket {
             let read = Result { () throws(Failure) in try runner.read(text, of: peer.caller, fd) }
             // A request that cannot be read counts, too.
             try pass(fd, isChange: (try? read.get())?.command.isChange == true, at: now)
-            run(try read.get())
+            let job = try read.get()
+            if let job = queue.add(job, of: job.caller.user, isChange: job.command.isChange) { run(job) }
         } catch {
             ControlReply(fd).end(error)
             end(fd)
@@ -162,8 +161,8 @@ final class ControlSocket {
     // MARK: Threads
 
     private func run(_ job: ControlRunner.Job) {
-        guard mayRun(job), let worker = idle.popLast() else { return waiting.append(job) }
-        running[job.caller.user, default: 0] += 1
+        // Our own bug: the queue begins no more jobs than there are threads.
+        guard let worker = idle.popLast() else { fatalError("no thread for a command") }
         let bound = LoopBound(self, on: loop)
         worker.post { [runner, loop] in
             runner.perform(job)
@@ -171,15 +170,10 @@ final class ControlSocket {
         }
     }
 
-    /// Whether another command of the account may run. One account leaves threads to the others.
-    private func mayRun(_ job: ControlRunner.Job) -> Bool { running[job.caller.user, default: 0] < Self.mostRunning }
-
     private func finished(_ job: ControlRunner.Job, _ worker: WorkerThread) {
         end(job.fd)
         idle.append(worker)
-        let left = running[job.caller.user, default: 1] - 1
-        running[job.caller.user] = left > 0 ? left : nil
-        if let next = waiting.firstIndex(where: mayRun) { run(waiting.remove(at: next)) }
+        if let next = queue.end(of: job.caller.user, isChange: job.command.isChange) { run(next) }
         if peers.isEmpty, let afterStop {
             self.afterStop = nil
             afterStop.resume()
