@@ -330,8 +330,8 @@ let programs = layer(
         [
             "APNs", "Attestation", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Directory", "Domain", "EventLoop",
             "GSM", "HTTP",
-            "Hardening", "JSON", "Log", "Metrics", "QR", "Relay", "SMPP", "SMS", "Storage", "TLS", "TestSupport",
-            "World", "YAML",
+            "Hardening", "JSON", "KeyService", "Log", "Metrics", "QR", "Relay", "SMPP", "SMS", "Storage", "TLS",
+            "TestSupport", "World", "YAML",
         ]),
     tests(
         "Demo",

@@ -1,6 +1,7 @@
 import Bytes
 import Crypto
 import Glibc
+import KeyService
 import TestSupport
 import Testing
 import World
@@ -118,6 +119,35 @@ import World
         let counting = (0..<32).map { String($0 + 16, radix: 16) }.joined()
         try TextFile.write(counting + "\n", to: site.path("master.key"))
         #expect(try await site.examined().has("secrets", .warning, "master_key_file has a key that is not random"))
+    }
+
+    @Test(arguments: [
+        ("abcdefghijklmno", "is a sequence"), ("Password1234", "beside words that are guessed first"),
+        ("changeme-twoefay-secret", "beside words"), ("correct horse battery", nil), ("secret-Zq8#pL2v!nB7w", nil),
+    ])
+    func passwordThatIsGuessedFirstIsWeak(_ password: String, _ fault: String?) {
+        let found = SettingsChecks.weakness(of: Array(password.utf8))
+        #expect(fault.map { found?.contains($0) == true } ?? (found == nil), "\(found ?? "no fault")")
+        #expect(found?.contains(password) != true)
+    }
+
+    /// A password in the settings themselves.
+    @Test func passwordOfTheStoreIsJudged() async throws {
+        let site = try ExaminedInstallation()
+        try site.set("storage", to: "mariadb://twoefay:hunter2@127.0.0.1:1/twoefay")
+        #expect(try await site.examined().has("secrets", .warning, "storage: the password has fewer than 12"))
+    }
+
+    @Test func controlSocketIsConnectedTo() async throws {
+        let site = try ExaminedInstallation()
+        #expect(try await site.examined().of("control") == [])
+        try site.set("control.socket", to: "unix:control")
+        #expect(try await site.examined().has("control", .warning, "No such file or directory"))
+        let listener = try UnixSocket.listen(site.path("control"), mode: 0o600)
+        defer { close(listener) }
+        #expect(try await site.examined().has("control", .ok, "a relay listens at"))
+        try site.set("control.auditors", to: "no-such-group")
+        #expect(try await site.examined().has("control", .failure, "there is no group no-such-group"))
     }
 
     @Test func shortPINIsAcceptedAndRandomBytesAreNotRegular() {

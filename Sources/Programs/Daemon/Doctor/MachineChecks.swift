@@ -1,6 +1,7 @@
 import EventLoop
 import Glibc
 import Hardening
+import KeyService
 import Storage
 import World
 
@@ -13,7 +14,7 @@ struct MachineChecks: Sendable {
         [
             Check("descriptors") { [descriptors()] }, Check("disk") { disks() }, Check("clock") { [clock()] },
             Check("randomness") { [randomness()] }, Check("kernel") { [kernel()] }, Check("systemd") { [unit()] },
-            Check("ports") { ports() },
+            Check("ports") { ports() }, Check("control") { control() },
         ]
     }
 
@@ -141,6 +142,30 @@ struct MachineChecks: Sendable {
         var all = [port("port.listen", "listen", settings.listen)]
         if let metrics = settings.metrics { all.append(port("port.metrics", "metrics.listen", metrics.place)) }
         return all
+    }
+
+    /// Connects to the control socket, and sends nothing. Nothing is found if there is none.
+    private func control() -> [Finding] {
+        guard let socket = settings.control.socket else { return [] }
+        let path = settings.path(of: socket)
+        do throws(Failure) {
+            _ = try ControlGroups(settings.control)
+            try ControlListener.requireDirectory(of: path)
+        } catch {
+            return [Finding("control", .failure, error.message, remedy: error.next)]
+        }
+        do throws(SystemFailure) {
+            close(try UnixSocket.connect(path, waitingSeconds: 2))
+            return [Finding("control", .ok, "a relay listens at \(path), and all groups of 'control' exist")]
+        } catch {
+            return [
+                Finding(
+                    "control", .warning, "\(path) (control.socket): \(error)",
+                    remedy: error.code == EACCES
+                        ? "Run the command as root or as the user of the relay, who may connect without a role."
+                        : "Start the relay. Only a restart makes the socket: a reload does not.")
+            ]
+        }
     }
 
     /// Connects to a port of this machine; if nobody listens, tries whether a relay could.

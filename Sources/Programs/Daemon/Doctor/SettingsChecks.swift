@@ -113,6 +113,11 @@ struct SettingsChecks: Sendable {
 
     /// Passwords of fewer characters can be guessed.
     private static let shortest = 12
+    /// The words that are guessed first. They add nothing to a password.
+    private static let guessed = [
+        "password", "passwort", "changeme", "change-me", "secret", "geheim", "twoefay", "letmein", "welcome", "admin",
+        "qwerty", "qwertz", "123456",
+    ]
 
     private func secrets() -> [Finding] {
         var weak: [String] = []
@@ -123,6 +128,10 @@ struct SettingsChecks: Sendable {
             if let fault = Self.weakness(of: password.reveal(), isPIN: key == "pkcs11.pin_file") {
                 weak.append("\(key) \(fault)")
             }
+        }
+        if case .mariadb(let server)? = try? settings.storageURL(), let password = server.password {
+            count += 1
+            if let fault = Self.weakness(of: Array(password.utf8)) { weak.append("storage: the password \(fault)") }
         }
         if settings.keys == nil, let keys = try? settings.loadMasterKey() {
             for key in keys.keys {
@@ -150,7 +159,13 @@ struct SettingsChecks: Sendable {
         if Set(bytes).count <= 2 { return "repeats one or two characters" }
         // A token locks itself after a few wrong PINs.
         let least = isPIN ? 6 : shortest
-        return bytes.count < least ? "has fewer than \(least) characters" : nil
+        guard bytes.count >= least else { return "has fewer than \(least) characters" }
+        if isPIN { return nil }
+        if Set(zip(bytes, bytes.dropFirst()).map { $1 &- $0 }).count <= 2 { return "is a sequence" }
+        let text = String(decoding: bytes, as: UTF8.self).lowercased()
+        let rest = guessed.reduce(text) { $0.replacing($1, with: "") }
+        return rest.utf8.count < min(least, text.utf8.count)
+            ? "has fewer than \(least) characters beside words that are guessed first" : nil
     }
 
     /// Whether 32 bytes are surely not random: then half of them would not be equal to others, and
