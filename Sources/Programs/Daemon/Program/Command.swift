@@ -55,16 +55,18 @@ public struct Command: Sendable {
     /// Further help below the table, such as an example or the next step.
     public let notes: String
     /// Complete command lines, for the help and the man page.
-    public var examples: [String] = []
+    public var examples: [String]
 
     public init(
-        _ words: String, _ about: String, operands: [Operand] = [], options: [Option] = [], notes: String = ""
+        _ words: String, _ about: String, operands: [Operand] = [], options: [Option] = [], notes: String = "",
+        examples: [String] = []
     ) {
         self.words = words.split(separator: " ").map(String.init)
         self.about = about
         self.operands = operands
         self.options = options
         self.notes = notes
+        self.examples = examples
     }
 
     public var name: String { words.joined(separator: " ") }

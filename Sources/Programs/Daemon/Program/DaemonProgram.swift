@@ -20,7 +20,8 @@ public enum DaemonProgram {
                 options: [
                     Settings.configOption,
                     .init("check", .nothing, "Check the settings, the files that they name and the store, and exit."),
-                ], notes: "The log goes to standard error. To create an installation: twoefay init DIR")
+                ], notes: "The log goes to standard error. To create an installation: twoefay init DIR",
+                examples: ["twoefayd --config /etc/twoefay/twoefay.yaml", "twoefayd --check --json"])
         ])
 
     /// - Parameter commands: those that the relay performs for callers of its control socket.

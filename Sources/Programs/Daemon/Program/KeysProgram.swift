@@ -25,8 +25,11 @@ public enum KeysProgram {
                 ],
                 notes:
                     "It gives the relay keys that are derived from the master key, and certificates for phones. The master "
-                    + "key and the authority's key never leave it. SIGHUP reads the files again. The log goes to standard error."
-            )
+                    + "key and the authority's key never leave it. SIGHUP reads the files again. The log goes to standard error.",
+                examples: [
+                    "twoefay-keys --config /etc/twoefay/twoefay.yaml", "twoefay-keys --peer twoefay",
+                    "twoefay-keys --check",
+                ])
         ])
 
     public static func run(_ arguments: [String]) -> Int32 {

@@ -90,6 +90,10 @@ extension CommandLineReader {
         }
         roff.section("EXIT STATUS")
         for code in ExitCode.allCases { roff.item("\(code.rawValue)", code.meaning) }
+        if let single, !single.examples.isEmpty {
+            roff.section("EXAMPLES")
+            roff.verbatim(single.examples.map { "  \($0)" }, opens: false)
+        }
     }
 
     private func write(_ command: Command, to roff: inout Roff) {
@@ -161,8 +165,8 @@ private struct Roff {
     }
 
     /// Lines that stay as they are.
-    mutating func verbatim(_ lines: [String]) {
-        line(".PP")
+    mutating func verbatim(_ lines: [String], opens: Bool = true) {
+        if opens { line(".PP") }
         line(".nf")
         for one in lines { line(one.isEmpty ? ".sp" : Self.escaped(one)) }
         line(".fi")
