@@ -21,14 +21,15 @@ extension Tool {
             A phone without a key, which its website keeps, can be revoked even if its website has unbound it before. The
             website cannot bind it again until 'twoefay device resume'.
 
-            """)
+            """, options: [Invocation.yes])
 
-    private static func change(_ verb: String, to state: DeviceState, _ about: String, notes: String = "") -> Subcommand
-    {
+    private static func change(
+        _ verb: String, to state: DeviceState, _ about: String, notes: String = "", options: [Command.Option] = []
+    ) -> Subcommand {
         Subcommand(
             command: Command(
                 "device \(verb)", about,
-                operands: [.init("DEVICE", "The phone's id of 32 digits, as in 'device list'.")],
+                operands: [.init("DEVICE", "The phone's id of 32 digits, as in 'device list'.")], options: options,
                 notes: notes + "Running relays apply the change at the phone's next request.")
         ) { invocation throws(Failure) in
             let store = try OperatorStore(invocation)
@@ -38,6 +39,10 @@ extension Tool {
                 let change = DeviceChange.byOperator(
                     state, device.view, of: device.user, stoppedBy: device.stoppedBy, at: store.now)
             else { throw device.refused(state) }
+            // A phone without a key can be bound again.
+            if change.state == .revoked, device.view.publicKey != nil {
+                try invocation.confirm("The phone \(device.view.id.text) of \(device.owner) is unbound for good.")
+            }
             guard try store.run({ Phones.change(change, as: $0) }) != nil else {
                 throw try store.device(invocation).refused(state)
             }

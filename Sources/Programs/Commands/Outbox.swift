@@ -82,6 +82,7 @@ extension Tool {
         command: Command(
             "outbox drop", "Removes entries, so that nobody is notified.",
             operands: [.init("ID", "The ids of 32 digits, as in 'outbox list'.", isMany: true)],
+            options: [Invocation.yes],
             notes: """
                 An entry that belongs to a login cannot be dropped: it is deleted with the login. A webhook about a login can be
                 dropped; the login's next webhook then no longer waits for it.
@@ -98,6 +99,8 @@ extension Tool {
                     next: "Nothing was changed. A login ends when its website cancels it, or when its user is locked.")
             }
         }
+        try invocation.confirm(
+            "\(ids.count) entr\(ids.count == 1 ? "y is" : "ies are") removed for good, and nobody is notified.")
         var dropped: [OutboxEntryID] = []
         for id in ids where try store.run({ OutboxAdmin.drop(id, at: store.now, as: $0) }) { dropped.append(id) }
         return Report(

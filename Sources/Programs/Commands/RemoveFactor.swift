@@ -15,7 +15,7 @@ extension Tool {
             ],
             options: [
                 OperatorStore.usersWebsite,
-                .init("last", .nothing, "Remove it also if the user cannot log in without it."),
+                .init("last", .nothing, "Remove it also if the user cannot log in without it."), Invocation.yes,
             ],
             notes: """
                 For an app or token that is lost or stolen. This cannot be undone: the user adds a new factor through the website,
@@ -39,6 +39,9 @@ extension Tool {
         // A stolen factor can be removed with --last even if the policies cannot be read.
         let ways = invocation.has("last") ? try? store.waysIn(user) : try store.waysIn(user)
         guard ways?.isLast(kind) != true || invocation.has("last") else { throw store.isLast(kind, of: user) }
+        if user.factors.contains(where: { $0.kind == kind }) {
+            try invocation.confirm("\(kind.rawValue) of \(user.fullName) is removed for good.")
+        }
         guard
             try store.run({ Factors.drop(kind, of: user.id, by: .operator, at: store.now, as: $0) })
         else {

@@ -78,7 +78,7 @@ extension Tool {
         "device resume": [device],
         "device rename": ["\(device) 'Work phone'"],
         "device verify": [device],
-        "device revoke": [device],
+        "device revoke": [device, "\(device) --yes --reason 'stolen, ticket 4711'"],
         "device unlock-code": [device],
         "notice leave": ["anna 'Your token is ready at the front desk.' --website shop --title 'Token'"],
         "notice list": ["anna --website shop"],

@@ -13,7 +13,9 @@ extension Tool {
                 .init("NAME", "The website's name, as in 'website list'."),
                 .init("THUMBPRINT", "The thumbprint of each key, as in 'website show'.", isMany: true),
             ],
-            options: [.init("all", .nothing, "Revoke every key of the website, instead of THUMBPRINT.")],
+            options: [
+                .init("all", .nothing, "Revoke every key of the website, instead of THUMBPRINT."), Invocation.yes,
+            ],
             notes: """
                 Relays refuse requests with the keys at once. Every relay that reaches the store ends its connections, with the
                 requests held on them, within a second or two. A revocation cannot be undone.
@@ -29,12 +31,18 @@ extension Tool {
         if let unknown = given.first(where: { !present.contains($0) }) {
             throw absent(Hex.encode(unknown), of: website)
         }
+        let ended = before.filter { given.isEmpty || given.contains($0.thumbprint) }
+        if !ended.isEmpty {
+            let isLast = ended.count == before.count
+            try invocation.confirm(
+                "\(ended.count) of \(before.count) keys of \(website.name) are refused for good."
+                    + (isLast ? " The website cannot call any more, until 'website renew' gives it a new key." : ""))
+        }
         // Without a thumbprint, all keys end in one step, also one that is added now.
         for thumbprint in given.isEmpty ? [nil] : given.map(Optional.some) {
             guard try store.run({ Websites.revokeKeys(of: website.id, thumbprint, at: store.now, as: $0) })
             else { throw absent(thumbprint.map { Hex.encode($0) }, of: website) }
         }
-        let ended = before.filter { given.isEmpty || given.contains($0.thumbprint) }
         let revoked = ended.map(\.thumbprint)
         let list = addToRevoked(ended.compactMap(\.certificate), settings, at: store.now)
         let left = before.count - revoked.count

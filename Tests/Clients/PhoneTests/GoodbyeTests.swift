@@ -95,7 +95,7 @@ import World
         #expect(try JSONReader.read(statement.payload).object?["device"] == .string(first))
 
         let (bob, second) = try await enrolled("bob")
-        try await relay.tool(["device", "revoke", second])
+        try await relay.tool(["device", "revoke", second, "--yes"])
         let told = try await bob.phone("watch", "--auto", "deny")
         #expect(told.status == 1 && told.errors.contains("was unbound (operator)"), "\(told)")
         #expect(bob.names.count == 1)

@@ -15,7 +15,7 @@ import Testing
         try await fixture.relay.logged("event=request.held")
         let bank = try await fixture.relay.website("bank")
 
-        let revoked = try await fixture.relay.tool("website", "revoke-key", "shop", "--all")
+        let revoked = try await fixture.relay.tool("website", "revoke-key", "shop", "--all", "--yes")
         #expect(revoked.contains("1 key of shop revoked, 0 left."))
         #expect(try await held.get().status == 401)
         try await fixture.relay.logged("event=connection.revoked")

@@ -44,7 +44,10 @@ import World
         #expect(try await phone.isKnown())
         try await fixture.refused(["device", "resume", phone.device], 4, "is active already")
 
-        #expect(try await fixture.json("device", "revoke", phone.device)["state"] == "revoked")
+        // Without a terminal, nobody can confirm.
+        try await fixture.refused(["device", "revoke", phone.device], 2, "is unbound for good")
+        #expect(try await phone.isKnown())
+        #expect(try await fixture.json("device", "revoke", phone.device, "--yes")["state"] == "revoked")
         #expect(try await !phone.isKnown())
         try await fixture.refused(["device", "revoke", phone.device], 4, "is revoked already")
         try await fixture.refused(["device", "resume", phone.device], 4, "twoefay user activate ada --website shop")
@@ -98,7 +101,9 @@ import World
         // No mail server is set, so the token is the only way in, and no website could add another one.
         try await fixture.refused(
             ["user", "remove-factor", "ada", "hotp", "--website", "shop"], 4, "ada of shop cannot log in without hotp")
-        let dropped = try await fixture.json("user", "remove-factor", "ada", "hotp", "--website", "shop", "--last")
+        let words = ["user", "remove-factor", "ada", "hotp", "--website", "shop", "--last"]
+        try await fixture.refused(words, 2, "hotp of ada of shop is removed")
+        let dropped = try await fixture.tool(words + ["--yes", "--json"]).json
         #expect(dropped["kind"] == "hotp" && dropped["state"] == "dropped" && dropped["ways_in"] == [])
         let left = try await fixture.json("user", "show", "ada", "--website", "shop")["factors"]?.array
         #expect(left?.map { $0.object?["kind"] } == ["mail"])
@@ -112,7 +117,7 @@ import World
         let phone = try await fixture.bind(enrolment)
         let seed = #"{"secret":"GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"}"#
         try fixture.relay.execute("UPDATE user SET language = 'en'")
-        #expect(try await fixture.json("device", "revoke", phone.device)["state"] == "revoked")
+        #expect(try await fixture.json("device", "revoke", phone.device, "--yes")["state"] == "revoked")
         // The user had a factor, so the website cannot add one without an approval that nobody can give.
         #expect(try await fixture.shop.curl("POST", "/user/ada/hotp", json: seed).status == 403)
         let shown = try await fixture.tool(["user", "show", "ada", "--website", "shop"]).output
@@ -177,7 +182,7 @@ import World
         try await fixture.refused(["device", "rename", phone.device, long], 2, "NAME must have at most 64 characters")
         _ = try await fixture.json("device", "suspend", phone.device)
         #expect(try await fixture.json("device", "rename", phone.device, "Lost")["before"] == "-")
-        _ = try await fixture.json("device", "revoke", phone.device)
+        _ = try await fixture.json("device", "revoke", phone.device, "--yes")
         try await fixture.refused(["device", "rename", phone.device, "Gone"], 4, "is revoked")
         #expect(try await fixture.json("device", "show", phone.device)["name"] == "Lost")
     }

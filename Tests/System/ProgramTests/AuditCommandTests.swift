@@ -184,7 +184,7 @@ import Testing
             #expect(try await fixture.shop.curl("POST", "/user/\(user)/hotp", json: seed).status == 201)
         }
         #expect(try await fixture.shop.curl("DELETE", "/user/ada/hotp").status == 204)
-        _ = try await fixture.json("user", "remove-factor", "bob", "hotp", "--website", "shop", "--last")
+        _ = try await fixture.json("user", "remove-factor", "bob", "hotp", "--website", "shop", "--last", "--yes")
         let actors = try await rows(fixture, "--event", "factor.dropped").map { $0["actor"]?.string ?? "" }
         #expect(actors.count == 2 && actors[0] == "website shop" && actors[1].hasPrefix("operator "), "\(actors)")
     }

@@ -85,7 +85,7 @@ import Testing
             // The phone is in no doubt, and has no PIN.
             Row("device verify", device, for: [.helpdesk, .operator], word: "conflict"),
             Row("device unlock-code", device, for: [.helpdesk, .operator], word: "conflict"),
-            Row("device revoke", device, for: [.helpdesk, .operator]),
+            Row("device revoke", device, "--yes", for: [.helpdesk, .operator]),
         ]
     }
 

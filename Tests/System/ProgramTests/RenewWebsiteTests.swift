@@ -29,7 +29,7 @@ import Testing
         #expect(keys.count == 2)
         let former = try #require(keys.first { $0["thumbprint"]?.string != thumbprint }?["thumbprint"]?.string)
         #expect(renewed["former"] == [.string(former)])
-        _ = try await fixture.json("website", "revoke-key", "shop", former)
+        _ = try await fixture.json("website", "revoke-key", "shop", former, "--yes")
         #expect(try await new.curl("GET", "/user/ada").status == 200)
         #expect(try await fixture.shop.curl("GET", "/user/ada").status == 401)
 
@@ -115,7 +115,7 @@ import Testing
                 ["verify", "-crl_check", "-CAfile", authority, "-CRLfile", list, installed.directory("shop.pem")])
         }
         #expect(try await verified().status == 0)
-        let revoked = try await website("revoke-key", "shop", "--all")
+        let revoked = try await website("revoke-key", "shop", "--all", "--yes")
         #expect(revoked["list"]?.object?["count"] == 1)
         #expect(try await verified().errors.contains("certificate revoked"))
         // A list that is made anew has the entries of the former one.
@@ -145,7 +145,7 @@ import Testing
         var settings = try text(installed.settings)
         try settings.set("tls.revoked", to: "website-crl.pem")
         try TextFile.write(settings, to: installed.settings)
-        _ = try await tool("website", "revoke-key", "shop", "--all")
+        _ = try await tool("website", "revoke-key", "shop", "--all", "--yes")
         _ = try await tool("authority", "replace", "websites")
         _ = try await tool("website", "renew", "shop", "--out", installed.directory.path)
         #expect(try await tool("website", "crl")["count"] == 0)

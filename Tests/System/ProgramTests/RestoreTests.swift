@@ -67,7 +67,7 @@ import Testing
             _ = try await fixture.json("backup", copy)
             // Changes that the copy does not know.
             #expect(try await checked(Self.codes[1], fixture)["valid"] == true)
-            _ = try await fixture.json("device", "revoke", stolen.device)
+            _ = try await fixture.json("device", "revoke", stolen.device, "--yes")
             _ = try await fixture.json("user", "lock", "carl", "--website", "shop")
             #expect(try await fixture.shop.curl("DELETE", "/user/emil").status == 204)
             _ = try await fixture.registered("late")

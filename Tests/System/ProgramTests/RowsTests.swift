@@ -59,7 +59,7 @@ import Testing
         let phone = try await fixture.bind(enrolment)
         #expect(try await fixture.json("audit", "verify")["found"]?.array?.isEmpty == true)
         try fixture.relay.forge("CREATE TABLE kept AS SELECT * FROM device")
-        _ = try await fixture.json("device", "revoke", phone.device)
+        _ = try await fixture.json("device", "revoke", phone.device, "--yes")
         #expect(try await fixture.json("audit", "verify")["found"]?.array?.isEmpty == true)
         #expect(try await !phone.isKnown())
         try fixture.relay.forge("DELETE FROM device")

@@ -86,7 +86,7 @@ import World
         #expect(made.status == 201, "\(made)")
         let new = try await fixture.bind((enrolment.token, try #require(made["code"]?.string)))
         #expect(try await new.isKnown())
-        #expect(try await fixture.json("device", "revoke", lost.device)["state"] == "revoked")
+        #expect(try await fixture.json("device", "revoke", lost.device, "--yes")["state"] == "revoked")
         let login = try await fixture.shop.curl("POST", "/login", json: #"{"username":"ada"}"#)
         // The relay of this test has no push service, so the phone asks.
         #expect(login["login"] == "verified" && login["factor"] == "pull", "\(login)")

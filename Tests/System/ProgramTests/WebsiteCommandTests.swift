@@ -69,7 +69,9 @@ import Testing
         let all = try await website("show", "shop").json["keys"]?.array
         let other = try #require(all?.compactMap { $0.object?["thumbprint"]?.string }.first { $0 != key })
         #expect(try await website("revoke-key", "shop", key, unknown).status == 3)
-        let revoked = try await website("revoke-key", "shop", key, other, key).json
+        let asked = try await website("revoke-key", "shop", key)
+        #expect(asked.status == 2 && asked.errors.contains("1 of 2 keys of shop are refused for good"), "\(asked)")
+        let revoked = try await website("revoke-key", "shop", key, other, key, "--yes").json
         #expect(revoked["revoked"]?.array?.count == 2 && revoked["left"] == 0, "\(revoked)")
         #expect(try await website("revoke-key", "shop", "--all").status == 3)
         #expect(try await website("show", "shop").json["keys"] == [])
