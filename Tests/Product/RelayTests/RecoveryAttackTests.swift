@@ -124,6 +124,20 @@ import World
         }
     }
 
+    /// An operator's code proves who the person is by nobody but the operator, who can vouch for a recovery.
+    @Test(arguments: StoreKind.all) func temporaryCodeIsNoSecondProof(kind: StoreKind) async throws {
+        let fixture = try await RecoveryFixture(
+            kind, hasPhone: false, ["factors": "push, totp, hotp, sms, mail, recovery, operator"])
+        try fixture.rig.execute("DELETE FROM factor WHERE kind = 'recovery'")
+        #expect(try await fixture.rig.giveTemporaryCode(to: try await fixture.id(), mayEnrol: true) != nil)
+        let handle = try await fixture.opened()
+        #expect(try await fixture.state(handle).proofs == [])
+        guard case .forbidden? = await refusal({ try await fixture.prove(handle) }) else {
+            Issue.record("a temporary code can prove a recovery")
+            return
+        }
+    }
+
     /// A number that was changed in the last days may be the thief's.
     @Test(arguments: StoreKind.all) func changedNumberProvesNothingForAWeek(kind: StoreKind) async throws {
         let fixture = try await RecoveryFixture(kind, hasPhone: false)

@@ -51,6 +51,10 @@ import Testing
         for name in ["carl", "dora", "emil"] { _ = try await fixture.registered(name) }
         #expect(try await fixture.shop.curl("POST", "/user/dora/hotp", json: Self.seed).status == 201)
         #expect(try await checked(Self.codes[0], fixture)["valid"] == true)
+        // Somebody uses the code after the copy was made, or it goes to a stranger and is revoked.
+        _ = try await fixture.json(
+            "website", "edit", "shop", "--factors", "push,totp,hotp,sms,mail,recovery,operator")
+        _ = try await fixture.json("user", "temporary-code", "dora", "--website", "shop", "--may-enrol")
         let (copy, export) = (fixture.relay.directory("copy"), fixture.relay.directory("export"))
         let (open, first) = (try await fixture.login("anna"), try await asked(fixture, "bea", key: "before"))
         let isOver = Flag()
@@ -111,6 +115,9 @@ import Testing
         }
         #expect(try await count("SELECT count(*) FROM audit WHERE event = 'store.restored'", store) == 1)
         #expect(try await count("SELECT count(*) FROM audit WHERE event = 'restore.logins'", store) == 1)
+        #expect(try await count("SELECT count(*) FROM temporary_code", store) == 0)
+        let voided = "SELECT count(*) FROM audit WHERE event = 'temporary.revoked' AND outcome = 'restore'"
+        #expect(try await count(voided, store) == 1)
         try await relay.restart()
         try await expectOldThingsToBeRefused(lost)
         try await expectCodesToBeRefused(fixture)
