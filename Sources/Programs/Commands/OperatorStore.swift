@@ -87,9 +87,11 @@ public struct OperatorStore {
     }
 
     /// Signs rows that old keys have signed again, under the current key.
-    public func signAgain() throws(Failure) {
+    ///
+    /// - Parameter progress: is called with the number of rows that were read so far.
+    public func signAgain(progress: @escaping @Sendable (Int) -> Void) throws(Failure) {
         do throws(StoreFailure) {
-            _ = try store.signAgainBlocking()
+            _ = try store.signAgainBlocking(progress: progress)
         } catch {
             throw Failure(store: error)
         }

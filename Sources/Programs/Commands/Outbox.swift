@@ -58,7 +58,9 @@ extension Tool {
         let ids = try dead(invocation, store)
         var replayed: [OutboxEntryID] = []
         let isForAll = invocation.has("all-dead")
-        for id in ids {
+        let progress = invocation.progress()
+        for (index, id) in ids.enumerated() {
+            progress.show(index, of: ids.count, "entries")
             let replay = { OutboxAdmin.replay(id, at: store.now, as: $0) }
             // With `--all-dead`, an entry that is not genuine does not prevent the replay of the
             // others.

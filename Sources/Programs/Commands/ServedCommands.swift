@@ -62,7 +62,7 @@ extension Tool {
         else { return nil }
         return try ControlClient.run(
             invocation.forwarded(name == leaveNotice.command.name ? invocation.noticeOperands : invocation.operands),
-            at: path, isColored: invocation.isOnTerminal
+            at: path, isColored: invocation.isOnTerminal, showsProgress: invocation.showsProgress
         ) { consequence throws(Failure) in try invocation.confirm(consequence) }
     }
 }

@@ -14,6 +14,7 @@ extension Tool {
                 Exit status 0: no failure, though perhaps warnings. 1: at least one failure.
                 """)
     ) { invocation throws(Failure) in
-        Finding.report(try Doctor(invocation).examine(offline: invocation.has("offline")))
+        let doctor = try Doctor(invocation)
+        return Finding.report(doctor.examine(offline: invocation.has("offline"), progress: invocation.progress()))
     }
 }

@@ -33,8 +33,8 @@ extension Tool {
         let path = settings.path(of: settings.masterKey)
         switch steps.first {
         case "use": return try use(keys, of: settings, at: path)
-        case "finish": return try finish(keys, of: settings, at: path)
-        case "status": return try KeyReport(keys, settings: settings).report
+        case "finish": return try finish(keys, of: settings, at: path, invocation.progress())
+        case "status": return try KeyReport(keys, settings: settings, invocation.progress()).report
         default: return try addKey(to: keys, of: settings, at: path)
         }
     }
@@ -81,7 +81,9 @@ extension Tool {
             """, json: json(new, step: "used", path: path))
     }
 
-    private static func finish(_ keys: MasterKey, of settings: Settings, at path: String) throws(Failure) -> Report {
+    private static func finish(
+        _ keys: MasterKey, of settings: Settings, at path: String, _ progress: ProgressLines
+    ) throws(Failure) -> Report {
         let old = keys.old.map(\.id)
         guard !old.isEmpty else {
             throw Failure(
@@ -91,8 +93,8 @@ extension Tool {
         // Running relays do this as well, but none may be running.
         let store = try OperatorStore(settings)
         defer { store.close() }
-        try store.signAgain()
-        let report = try KeyReport(keys, settings: settings)
+        try store.signAgain { progress.show("\($0) signed rows read") }
+        let report = try KeyReport(keys, settings: settings, progress)
         if let used = report.rows.first(where: { old.contains($0.id) && $0.isUsed }) {
             throw Failure(
                 .conflict, "\(used.shown) are still sealed under the old key \(used.id)",
@@ -179,16 +181,18 @@ private struct KeyReport {
 
     let rows: [Row]
 
-    init(_ keys: MasterKey, settings: Settings) throws(Failure) {
+    init(_ keys: MasterKey, settings: Settings, _ progress: ProgressLines) throws(Failure) {
         let store = try OperatorStore(settings)
         defer { store.close() }
         var factors = try store.read(KeyUse.factors)
+        progress.show("counting the signed rows")
         var endpoints = try store.read(KeyUse.webhooks)
         var operations = try store.read(KeyUse.operations)
         var rolling = try store.read(KeyUse.rolling)
         var signed = try store.read(RowQueries.counts(of: try keys.usableRowAuthenticator()))
         var rows: [Row] = []
         for key in keys.keys {
+            progress.show("counting the rows under the key \(key.id)")
             rows.append(
                 Row(
                     id: key.id, role: keys.role(of: key), madeAt: key.madeAt,

@@ -1,7 +1,6 @@
 import Commands
 import Daemon
 import Domain
-import Glibc
 import JSON
 import Storage
 
@@ -34,7 +33,7 @@ extension Tool {
         if website.state == "active" {
             _ = try store.run { Websites.set(website.id, isDisabled: true, at: store.now, as: $0) }
         }
-        let (deleted, certificates) = try deleteUsers(of: website, store)
+        let (deleted, certificates) = try deleteUsers(of: website, store, invocation.progress())
         let list = addToRevoked(certificates, settings, at: store.now)
         var json: JSONObject = [
             "website": .string(website.name), "state": "removed", "users": .integer(deleted),
@@ -51,10 +50,9 @@ extension Tool {
     /// - Returns: how many users were deleted, and the certificates of the website's keys, which the
     ///   store does not know afterwards.
     private static func deleteUsers(
-        of website: Websites.Listed, _ store: OperatorStore
+        of website: Websites.Listed, _ store: OperatorStore, _ progress: ProgressLines
     ) throws(Failure) -> (deleted: Int64, certificates: [WebsiteCertificate]) {
         var deleted: Int64 = 0
-        let isTerminal = isatty(STDERR_FILENO) == 1
         while true {
             let users = try store.read(WebsiteRemoval.users(of: website.id, limit: 100))
             if users.isEmpty {
@@ -74,7 +72,7 @@ extension Tool {
                         user, of: website.id, by: .operator, at: store.now, as: try store.newOperation()))
             }
             deleted += Int64(try store.readAll(deletions).count { $0 != nil })
-            if isTerminal { Program.printProgress("\(deleted) users deleted") }
+            progress.show("\(deleted) users deleted")
         }
     }
 }

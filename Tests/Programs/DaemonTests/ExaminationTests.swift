@@ -27,8 +27,14 @@ import Testing
             Check("first") { [Finding("first", .ok, "1")] }, slow,
             Check("last") { [Finding("last.a", .warning, "2"), Finding("last.b", .failure, "3")] },
         ]
-        let findings = await blocking { Examination.run(checks) }
+        let time = TestTime()
+        let lines = Mutex<[String]>([])
+        let progress = ProgressLines(isShown: true, time: time) { line in lines.withLock { $0.append(line) } }
+        time.advance(by: .seconds(1))
+        let findings = await blocking { Examination.run(checks, progress: progress) }
         hanging.end()
+        // A person learns what is waited for.
+        #expect(lines.withLock { $0 } == ["waiting for slow"])
         #expect(findings.map(\.check) == ["first", "slow", "last.a", "last.b"])
         #expect(findings[1].state == .failure && findings[1].measured.hasPrefix("no result within"))
         #expect(findings[1].remedy != nil)

@@ -42,7 +42,8 @@ import Testing
             ["--config", fixture.relay.file("twoefay.yaml"), "import", file, "--website", Fixture.website])
         #expect(done.status == 0, "\(done.errors)")
         #expect(done.output.contains("\(Self.count) new, 0 replaced, 0 kept"))
-        #expect(done.errors.hasSuffix("\(Self.count) of \(Self.count) tokens\n"))
+        // Progress is for people at a terminal.
+        #expect(done.errors == "")
         #expect(try fixture.relay.count("SELECT count(*) FROM factor WHERE state = 'active'") == Int64(Self.count))
         #expect(
             try fixture.relay.count("SELECT count(*) FROM audit WHERE event = 'factor.imported'") == Int64(Self.count))
@@ -66,11 +67,10 @@ import Testing
         let child = try Child(
             try BuiltProgram.twoefay.path,
             ["--config", fixture.relay.file("twoefay.yaml"), "import", file, "--website", Fixture.website])
-        _ = try await child.line(.errors, with: " tokens")
+        while try fixture.relay.count("SELECT count(*) FROM factor") == 0 { await Task.yield() }
         child.signal(SIGKILL)
         _ = await child.ended()
         let there = try fixture.relay.count("SELECT count(*) FROM factor")
-        #expect(there >= 200)
         #expect(try fixture.relay.count("SELECT count(*) FROM audit WHERE event = 'factor.imported'") == there)
         let rest = try await run(fixture.relay)
         #expect(rest["kept"]?.integer == there)

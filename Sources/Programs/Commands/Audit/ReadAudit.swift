@@ -1,7 +1,6 @@
 import Bytes
 import Daemon
 import Domain
-import Glibc
 import JSON
 import Storage
 import World
@@ -47,8 +46,9 @@ extension Tool {
             limit: limit,
             next: "Use --since and --until for further rows. 'twoefay audit export' writes all of them to a file.")
         let filter = try AuditFilter.read(invocation, store)
+        let progress = invocation.progress()
         var events: [AuditEvent] = []
-        try store.eachAuditPage(filter) { page in
+        try store.eachAuditPage(filter, progress) { page in
             events += page
             return events.count < limit
         }
@@ -81,7 +81,7 @@ extension Tool {
         try store.run {
             ProgramEvents.record("audit.export_begun", note: "\(wanted) to \(path)", at: store.now, as: $0)
         }
-        let count = try writeRows(filter, of: store, to: path)
+        let count = try writeRows(filter, of: store, to: path, invocation.progress())
         try store.run {
             ProgramEvents.record(
                 "audit.exported", outcome: "done", note: "\(count) rows (\(wanted)) to \(path)", at: store.now, as: $0)
@@ -91,10 +91,9 @@ extension Tool {
     }
 
     private static func writeRows(
-        _ filter: AuditTrail.Filter, of store: OperatorStore, to path: String
+        _ filter: AuditTrail.Filter, of store: OperatorStore, to path: String, _ progress: ProgressLines
     ) throws(Failure) -> Int {
-        let isTerminal = isatty(STDERR_FILENO) == 1
-        var (count, shown) = (0, 0)
+        var count = 0
         try store.eachAuditPage(filter) { page throws(Failure) in
             do throws(Files.Problem) {
                 try Files.append(page.flatMap { JSONWriter.write($0.json) + [UInt8(ascii: "\n")] }, to: path)
@@ -102,10 +101,7 @@ extension Tool {
                 throw Failure(.failed, error.text, next: "The file has \(count) rows, and is not complete.")
             }
             count += page.count
-            if isTerminal, count >= shown + 50_000 {
-                shown = count
-                Program.printProgress("\(count) rows written")
-            }
+            progress.show("\(count) rows written")
             return true
         }
         return count
@@ -194,7 +190,7 @@ private enum AuditFilter {
 extension OperatorStore {
     /// Calls `body` with the rows that fit, oldest first, until it returns false.
     fileprivate func eachAuditPage(
-        _ filter: AuditTrail.Filter, _ body: ([AuditEvent]) throws(Failure) -> Bool
+        _ filter: AuditTrail.Filter, _ progress: ProgressLines? = nil, _ body: ([AuditEvent]) throws(Failure) -> Bool
     ) throws(Failure) {
         if let user = filter.user { return try eachPage(of: user, filter, body) }
         guard let (first, last) = try read(AuditTrail.bounds) else { return }
@@ -205,6 +201,7 @@ extension OperatorStore {
             let goesOn = page.isEmpty ? true : try body(page)
             guard goesOn else { return }
             start = end + 1
+            progress?.show(Int64(start - first), of: Int64(last - first + 1), percent: "searched")
         }
     }
     private func eachPage(

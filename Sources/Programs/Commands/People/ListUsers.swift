@@ -87,6 +87,7 @@ private struct UserPrinter {
     private let isJSON: Bool
     private let limit: Int
     private let after: String
+    private let progress: ProgressLines
 
     init(_ invocation: Invocation, limit: Int, after: String) throws(Failure) {
         store = try OperatorStore(invocation)
@@ -94,6 +95,7 @@ private struct UserPrinter {
         isJSON = invocation.has("json")
         self.limit = limit
         self.after = after
+        progress = invocation.progress()
         websites =
             if let name = invocation.value("website") { [try store.website(named: name)] } else {
                 try store.read(Websites.list()).sorted { $0.name < $1.name }
@@ -104,7 +106,7 @@ private struct UserPrinter {
     func print(_ matches: (UserList.Entry) -> Bool) throws(Failure) -> Report {
         defer { store.close() }
         let width = max(7, websites.map(\.name.count).max() ?? 0)
-        var count = 0
+        var (count, read) = (0, 0)
         for website in websites {
             var last = after
             while true {
@@ -119,6 +121,9 @@ private struct UserPrinter {
                     guard count < limit else { break }
                 }
                 invocation.say(lines)
+                read += page.count
+                // At a terminal, the list itself shows that it goes on.
+                if lines.isEmpty || !invocation.isOnTerminal { progress.show("\(read) users read, \(count) listed") }
                 if count == limit { return summary(count, website.name, next: last) }
                 guard page.count == UserList.pageSize else { break }
             }

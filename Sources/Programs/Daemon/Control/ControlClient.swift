@@ -22,14 +22,17 @@ public enum ControlClient {
     ///
     /// - Parameter confirm: asks the person at the terminal; throws if the person does not agree.
     public static func run(
-        _ arguments: [String], at path: String, isColored: Bool, confirm: (String) throws(Failure) -> Void
+        _ arguments: [String], at path: String, isColored: Bool, showsProgress: Bool,
+        confirm: (String) throws(Failure) -> Void
     ) throws(Failure) -> Report {
-        var ending = try send(ControlRequest(arguments: arguments, isColored: isColored), to: path)
+        func request(_ arguments: [String]) -> ControlRequest {
+            ControlRequest(arguments: arguments, isColored: isColored, showsProgress: showsProgress)
+        }
+        var ending = try send(request(arguments), to: path)
         if case .question(let consequence) = ending {
             try confirm(consequence)
             // The options come before the operands, which `--` begins.
-            let confirmed = ControlRequest(arguments: ["--yes"].inserted(into: arguments), isColored: isColored)
-            ending = try send(confirmed, to: path)
+            ending = try send(request(["--yes"].inserted(into: arguments)), to: path)
         }
         switch ending {
         case .status(let code): return Report(printed: code)
@@ -81,6 +84,10 @@ public enum ControlClient {
         let members = (try? JSONReader.read(line))?.object
         if let text = members?["out"]?.string {
             Program.say(text)
+            return nil
+        }
+        if let text = members?["progress"]?.string {
+            Program.printProgress(text)
             return nil
         }
         if let word = members?["status"]?.string, let code = ExitCode(word: word) { return .status(code) }

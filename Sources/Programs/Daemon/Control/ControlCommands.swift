@@ -46,6 +46,8 @@ public struct CommandHost: Sendable {
     let keys: DataKeys
     /// Whether the caller's terminal shows colours.
     public let isColored: Bool
+    /// Whether the caller's terminal shows progress.
+    let showsProgress: Bool
     let caller: ControlReply
     let reloading: @Sendable () throws(Failure) -> ReloadOutcome
 
@@ -59,6 +61,9 @@ public struct CommandHost: Sendable {
 
     /// Sends a part of the output at once.
     public func say(_ text: String) { caller.say(text) }
+
+    /// Sends a line of progress.
+    func showProgress(_ text: String) { caller.showProgress(text) }
 
     /// Ends the command of a caller that has left, or does not read the answer.
     public func requireCaller() throws(Failure) {

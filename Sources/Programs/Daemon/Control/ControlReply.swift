@@ -7,8 +7,9 @@ import World
 /// The answer to one caller of the control socket, as lines of JSON. Its thread waits until the
 /// caller has taken each line.
 ///
-/// A line is one of: `{"out": TEXT}` for the output, `{"confirm": TEXT}` if a person must confirm,
-/// `{"error": {…}}` as `--json` prints it, and `{"status": WORD}`. The last three end the answer.
+/// A line is one of: `{"out": TEXT}` for the output, `{"progress": TEXT}` if the caller wants it,
+/// `{"confirm": TEXT}` if a person must confirm, `{"error": {…}}` as `--json` prints it, and
+/// `{"status": WORD}`. The last three end the answer.
 final class ControlReply: Sendable {
     /// The characters of one line.
     private static let longest = 8192
@@ -47,6 +48,8 @@ final class ControlReply: Sendable {
             send(.object(["out": .string(String(part))]))
         }
     }
+
+    func showProgress(_ text: String) { send(.object(["progress": .string(text)])) }
 
     func end(_ code: ExitCode) { send(.object(["status": .string(code.word)])) }
 

@@ -14,6 +14,7 @@ struct ControlRunner: Sendable {
         let caller: ControlCaller
         let command: ControlCommand
         let isColored: Bool
+        let showsProgress: Bool
     }
 
     let resources: ControlResources
@@ -29,7 +30,9 @@ struct ControlRunner: Sendable {
     func read(_ line: [UInt8], of caller: ControlCaller, _ fd: Int32) throws(Failure) -> Job {
         let request = try ControlRequest(line)
         let command = try commands.read(request.arguments)
-        return Job(fd: fd, caller: caller, command: command, isColored: request.isColored)
+        return Job(
+            fd: fd, caller: caller, command: command, isColored: request.isColored,
+            showsProgress: request.showsProgress)
     }
 
     /// Performs a command and sends its answer.
@@ -94,7 +97,7 @@ struct ControlRunner: Sendable {
         var invocation = job.command.invocation
         invocation.host = CommandHost(
             settings: resources.settings, store: resources.store, keys: resources.keys, isColored: job.isColored,
-            caller: reply
+            showsProgress: job.showsProgress, caller: reply
         ) { () throws(Failure) in
             try reload(actor)
         }

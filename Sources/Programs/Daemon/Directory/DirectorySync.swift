@@ -49,12 +49,18 @@ public struct DirectorySync: Sendable {
     private let settings: Settings
     private let store: Store
     private let time: any TimeSource
+    private let progress: ProgressLines?
 
-    public init(_ directory: Settings.DirectorySettings, _ settings: Settings, store: Store, time: any TimeSource) {
+    /// - Parameter progress: shows an operator how far it is.
+    public init(
+        _ directory: Settings.DirectorySettings, _ settings: Settings, store: Store, time: any TimeSource,
+        progress: ProgressLines? = nil
+    ) {
         self.directory = directory
         self.settings = settings
         self.store = store
         self.time = time
+        self.progress = progress
     }
 
     /// Reads the source and plans the changes. It changes nothing.
@@ -66,22 +72,17 @@ public struct DirectorySync: Sendable {
     }
 
     /// Syncs on behalf of an operator.
-    ///
-    /// - Parameter progress: is told how many of the changes are made.
-    public func run(
-        _ keys: Keys, allowsMany: Bool, progress: (Int, Int) -> Void = { _, _ in }
-    ) throws(Failure) -> Outcome {
+    public func run(_ keys: Keys, allowsMany: Bool) throws(Failure) -> Outcome {
         let run: OperationID = keys.operations.draw()
         try ask(DirectoryRuns.begin(directory.name, run, at: time.now()))
-        return try carryOut(run, keys, allowsMany: allowsMany, isStopped: { false }, progress: progress)
+        return try carryOut(run, keys, allowsMany: allowsMany, isStopped: { false })
     }
 
     /// Syncs as the run that the store has already recorded.
     ///
     /// - Parameter isStopped: whether to stop before the next change.
     func carryOut(
-        _ run: OperationID, _ keys: Keys, allowsMany: Bool, isStopped: () -> Bool,
-        progress: (Int, Int) -> Void = { _, _ in }
+        _ run: OperationID, _ keys: Keys, allowsMany: Bool, isStopped: () -> Bool
     ) throws(Failure) -> Outcome {
         do throws(Failure) {
             let website = try website()
@@ -102,7 +103,7 @@ public struct DirectorySync: Sendable {
                 if outcome.conflicts.count > before {
                     guard try ask(DirectoryRuns.isStillNewest(directory.name, run)) else { throw overtaken }
                 }
-                progress(start + actions.count, plan.actions.count)
+                progress?.show(start + actions.count, of: plan.actions.count, "changes made")
             }
             if let misfit { throw misfit }
             outcome.counts.conflicts = outcome.conflicts.count
@@ -170,6 +171,7 @@ extension DirectorySync {
         while true {
             let page = try ask(DirectoryUsers.owned(by: directory.name, of: website, after: owned.last?.id ?? ""))
             owned += page
+            progress?.show("\(owned.count) users of the store read")
             if page.count < DirectoryUsers.page { break }
         }
         let planner = DirectoryPlanner(
@@ -180,6 +182,7 @@ extension DirectorySync {
         for start in stride(from: 0, to: wanted.count, by: Self.chunk) {
             let records = Array(wanted[start..<min(start + Self.chunk, wanted.count)])
             holders += try ask(DirectoryUsers.holders(of: records, in: website))
+            progress?.show(start + records.count, of: wanted.count, "entries compared")
         }
         return planner.plan(content, holders: holders)
     }

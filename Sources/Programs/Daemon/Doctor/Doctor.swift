@@ -24,12 +24,12 @@ public struct Doctor: Sendable {
         self.init(try Settings.loadWithPlaces(invocation), path: Settings.file(invocation) ?? "")
     }
 
-    public func examine(offline: Bool) -> [Finding] {
+    public func examine(offline: Bool, progress: ProgressLines? = nil) -> [Finding] {
         let settings = file.settings
         let checks =
             SettingsChecks(settings: settings, path: path, places: file.places, facts: facts).all
             + MachineChecks(settings: settings, facts: facts).all + StoreChecks(settings: settings, facts: facts).all
             + ReachChecks(settings: settings, facts: facts).all
-        return Examination.run(checks, offline: offline, time: facts.time)
+        return Examination.run(checks, offline: offline, time: facts.time, progress: progress)
     }
 }

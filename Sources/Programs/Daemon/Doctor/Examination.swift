@@ -30,12 +30,19 @@ enum Examination {
         let findings = Mutex<[Finding]?>(nil)
     }
 
-    static func run(_ checks: [Check], offline: Bool = false, time: any TimeSource = SystemTime()) -> [Finding] {
+    static func run(
+        _ checks: [Check], offline: Bool = false, time: any TimeSource = SystemTime(), progress: ProgressLines? = nil
+    ) -> [Finding] {
         let start = time.instant()
         let begun = checks.map { check in begin(check, offline: offline) }
         return zip(checks, begun).flatMap { check, begun -> [Finding] in
             let (result, worker) = begun
-            worker?.join(within: max(check.limit - (time.instant() - start), .zero))
+            // Each second, a person learns what is waited for.
+            var left = check.limit - (time.instant() - start)
+            while let worker, left > .zero, !worker.join(within: min(left, .seconds(1))) {
+                left -= .seconds(1)
+                progress?.show("waiting for \(check.name)")
+            }
             return result.findings.withLock { $0 } ?? [
                 Finding(
                     check.name, .failure, "no result within \(check.limit.components.seconds) s",

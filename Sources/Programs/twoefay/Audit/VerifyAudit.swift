@@ -1,7 +1,6 @@
 import Bytes
 import Commands
 import Daemon
-import Glibc
 import JSON
 import Relay
 import Storage
@@ -25,10 +24,10 @@ extension Tool {
         let store = try OperatorStore(try Settings.load(invocation))
         defer { store.close() }
         let input = AuditHeadsInput(invocation.values("heads"))
-        var progress = AuditProgress()
+        let progress = invocation.progress()
         let check: AuditVerification
         do throws(Failure) {
-            check = try store.verifyAudit(heads: input.reader) { progress.show($0) }
+            check = try store.verifyAudit(heads: input.reader) { progress.show("\($0) rows checked") }
         } catch {
             throw input.problem ?? error
         }
@@ -78,18 +77,6 @@ private final class AuditHeadsInput {
         if let head = AuditHead(line: String(decoding: line, as: UTF8.self)) { return body(head) }
         if unread.count == 0 { unread.first = place }
         unread.count += 1
-    }
-}
-
-/// Shows the progress at a terminal.
-private struct AuditProgress {
-    private let isTerminal = isatty(STDERR_FILENO) == 1
-    private var shown = 0
-
-    mutating func show(_ rows: Int) {
-        guard isTerminal, rows >= shown + 50_000 else { return }
-        shown = rows
-        Program.printProgress("\(rows) rows checked")
     }
 }
 

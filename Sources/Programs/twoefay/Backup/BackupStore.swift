@@ -1,6 +1,5 @@
 import Commands
 import Daemon
-import Glibc
 import JSON
 import Storage
 import World
@@ -32,14 +31,15 @@ extension Tool {
         let file = try BackupFile(invocation.operand(0))
         if invocation.value("storage") == nil { record(file, settings, in: store) }
         store.close()
-        let began = SystemTime().now()
+        let (began, progress) = (SystemTime().now(), invocation.progress())
         let copied: StoreCopy
         switch url {
         case .memory:
             throw Failure(.usage, "a store in memory has no backup", next: "Nothing was written.")
-        case .sqlite(let path): copied = try file.fill { file throws(Failure) in try StoreCopy(of: path, in: file) }
+        case .sqlite(let path):
+            copied = try file.fill { file throws(Failure) in try StoreCopy(of: path, in: file, progress) }
         case .mariadb(let server):
-            copied = try file.fill { file throws(Failure) in try MariaDBDump(server).copy(to: file) }
+            copied = try file.fill { file throws(Failure) in try MariaDBDump(server).copy(to: file, progress) }
         }
         return report(file, url, copied, version: version, began: began)
     }
@@ -93,28 +93,16 @@ struct StoreCopy {
     }
 
     /// Copies a SQLite store into an empty file.
-    init(of path: String, in file: String) throws(Failure) {
-        var progress = BackupProgress()
+    init(of path: String, in file: String, _ progress: ProgressLines) throws(Failure) {
         do throws(SQLiteBackup.Fault) {
-            counts = try SQLiteBackup.copy(path, to: file) { done, all in progress.show(done, of: all) }
+            counts = try SQLiteBackup.copy(path, to: file) { done, all in
+                progress.show(Int64(done), of: Int64(all), percent: "copied")
+            }
         } catch {
             throw Failure(
                 .failed, error.reason, next: "The store was not changed, and the incomplete copy is deleted.")
         }
         format = .sqlite
         bytes = BackupFile.size(file)
-    }
-}
-
-/// Shows the progress at a terminal, in steps of ten percent.
-struct BackupProgress {
-    private let isTerminal = isatty(STDERR_FILENO) == 1
-    private var shown = 0
-
-    mutating func show(_ done: Int, of all: Int) {
-        let percent = all == 0 ? 100 : done * 100 / all
-        guard isTerminal, percent >= shown + 10 else { return }
-        shown = percent / 10 * 10
-        Program.printProgress("\(shown) % copied")
     }
 }

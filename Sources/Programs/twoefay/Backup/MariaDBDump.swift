@@ -17,11 +17,11 @@ struct MariaDBDump {
 
     /// Writes the SQL to an existing file, and verifies it. Takes the first host that can be reached, as
     /// the relay does.
-    func copy(to path: String) throws(Failure) -> StoreCopy {
+    func copy(to path: String, _ progress: ProgressLines) throws(Failure) -> StoreCopy {
         let hosts: [StorageURL.Server.Host?] = server.socket == nil ? server.hosts : [nil]
         var complaints: [String] = []
         for host in hosts {
-            guard let complaint = try dump(host, to: path) else {
+            guard let complaint = try dump(host, to: path, progress) else {
                 let counts = try DumpedTables.counts(in: path)
                 return StoreCopy(format: .sql, bytes: BackupFile.size(path), counts: counts)
             }
@@ -32,14 +32,15 @@ struct MariaDBDump {
     }
 
     /// Runs the program. Returns what it complains about; nil if it succeeds.
-    private func dump(_ host: StorageURL.Server.Host?, to path: String) throws(Failure) -> String? {
+    private func dump(
+        _ host: StorageURL.Server.Host?, to path: String, _ progress: ProgressLines
+    ) throws(Failure) -> String? {
         let options = try MariaDBProgram.options(server, host)
         let output = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC)
         guard output >= 0 else { throw Self.failure("\(path): \(String(cString: strerror(errno)))") }
         defer { close(output) }
-        let isTerminal = isatty(STDERR_FILENO) == 1
         return try MariaDBProgram(name: Self.program, arguments: arguments, output: .descriptor(output)).run(options) {
-            if isTerminal { Program.printProgress("\(BackupFile.size(path) >> 20) MiB written") }
+            progress.show("\(BackupFile.size(path) >> 20) MiB written")
         }
     }
 

@@ -20,7 +20,7 @@ struct MariaDBProgram {
 
     /// Runs the program. Returns what it complains about; nil if it succeeds.
     ///
-    /// - Parameter waiting: is called every two seconds.
+    /// - Parameter waiting: is called every second.
     func run(_ options: Secret, waiting: () -> Void) throws(Failure) -> String? {
         var (input, errors): ([Int32], [Int32]) = ([0, 0], [0, 0])
         guard pipe2(&input, O_CLOEXEC) == 0 else { throw failure(String(cString: strerror(errno))) }
@@ -62,7 +62,7 @@ struct MariaDBProgram {
         var chunk = [UInt8](repeating: 0, count: 4096)
         while true {
             var waited = pollfd(fd: errors, events: Int16(POLLIN), revents: 0)
-            let ready = poll(&waited, 1, 2000)
+            let ready = poll(&waited, 1, 1000)
             if ready == 0 { waiting() }
             let count = ready > 0 ? read(errors, &chunk, chunk.count) : Int(ready)
             if count > 0 { bytes += chunk[..<count] }

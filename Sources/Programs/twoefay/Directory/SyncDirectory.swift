@@ -2,7 +2,6 @@ import Commands
 import Daemon
 import Directory
 import Domain
-import Glibc
 import JSON
 import Storage
 import World
@@ -25,7 +24,7 @@ extension Tool {
         let directory = try settings.directory(named: invocation.operand(0))
         let store = try settings.openStore()
         defer { store.close() }
-        let sync = DirectorySync(directory, settings, store: store, time: SystemTime())
+        let sync = DirectorySync(directory, settings, store: store, time: SystemTime(), progress: invocation.progress())
         guard !invocation.has("dry-run") else {
             return try sync.dryRun().report(directory, isDryRun: true)
         }
@@ -33,10 +32,7 @@ extension Tool {
         let keys = DirectorySync.Keys(
             operations: Operations(masterKey: master.secret, randomness: SystemRandomness()),
             sealer: try master.usableSealer(), randomness: SystemRandomness())
-        let isTerminal = isatty(STDERR_FILENO) == 1
-        let outcome = try sync.run(keys, allowsMany: invocation.has("allow-many")) { done, all in
-            if isTerminal { Program.printProgress("\(done) of \(all) users") }
-        }
+        let outcome = try sync.run(keys, allowsMany: invocation.has("allow-many"))
         return outcome.report(directory, isDryRun: false)
     }
 }

@@ -39,7 +39,8 @@ extension Tool {
         let website = try store.website(named: name)
         let keys = try settings.loadMasterKey()
         var work = TokenImport(
-            website: website, store: store, sealer: try keys.usableSealer(), replaces: invocation.has("replace"))
+            website: website, store: store, sealer: try keys.usableSealer(), replaces: invocation.has("replace"),
+            progress: invocation.progress())
         let file = invocation.operand(0)
         try work.plan(try input.owned(), skippingUnknown: invocation.has("skip-unknown"), file: file)
         let isDryRun = invocation.has("dry-run")

@@ -23,22 +23,24 @@ struct TokenImport {
 
     /// The number of tokens that are looked up or written in one transaction.
     private static let chunk = 200
-    /// The number of tokens from which progress is printed.
-    private static let many = 1000
 
     let website: Websites.Listed
     let store: OperatorStore
     let sealer: Sealer
     let replaces: Bool
+    let progress: ProgressLines
     private var items: [Item] = []
     private var unknown: [String] = []
     private var done: [Action: Int] = [:]
 
-    init(website: Websites.Listed, store: OperatorStore, sealer: Sealer, replaces: Bool) {
+    init(
+        website: Websites.Listed, store: OperatorStore, sealer: Sealer, replaces: Bool, progress: ProgressLines
+    ) {
         self.website = website
         self.store = store
         self.sealer = sealer
         self.replaces = replaces
+        self.progress = progress
     }
 
     /// Looks up the users and plans an action for each token. It changes nothing. If a user is
@@ -57,6 +59,7 @@ struct TokenImport {
                 }
                 items.append(item(owned, subject))
             }
+            progress.show(start + some.count, of: owned.count, "tokens read")
         }
         guard unknown.isEmpty || skippingUnknown else {
             throw Failure(
@@ -103,7 +106,7 @@ struct TokenImport {
                 done[item.action, default: 1] -= 1
                 done[.keep, default: 0] += 1
             }
-            if work.count >= Self.many { Program.printProgress("\(start + some.count) of \(work.count) tokens") }
+            progress.show(start + some.count, of: work.count, "tokens")
         }
     }
 

@@ -6,12 +6,17 @@ import World
 /// A file of `twoefay audit export`, read line by line: it can be larger than the memory.
 struct AuditExportFile {
     let path: String
+    /// The rows between two reports of progress.
+    private static let many = 1000
 
     /// Checks each line, so that nothing is changed for a file with a fault.
-    init(_ path: String) throws(Failure) {
+    init(_ path: String, _ progress: ProgressLines) throws(Failure) {
         self.path = path
         var count = 0
-        try each { _ in count += 1 }
+        try each { _ in
+            count += 1
+            if count % Self.many == 0 { progress.show("\(count) rows of the export read") }
+        }
         guard count > 0 else {
             throw Failure(
                 .failed, "--since: \(path) has no rows",

@@ -12,6 +12,7 @@ struct MariaDBRestore: RestorePlace {
     let url: StorageURL
     let server: StorageURL.Server
     let file: RestoredFile
+    let progress: ProgressLines
 
     var consequence: String { "Other databases stay as they are." }
 
@@ -117,13 +118,12 @@ struct MariaDBRestore: RestorePlace {
                 next: "The copy is not loaded. Correct this, and run the command again.")
         }
         defer { close(copy) }
-        let isTerminal = isatty(STDERR_FILENO) == 1
-        var seconds = 0
+        let size = BackupFile.size(file.path)
         return try MariaDBProgram(name: Self.program, arguments: arguments, content: copy, output: .nothing).run(
             try MariaDBProgram.options(server, host)
         ) {
-            seconds += 2
-            if isTerminal { Program.printProgress("loading \(BackupFile.size(file.path) >> 20) MiB: \(seconds) s") }
+            // The client reads from this descriptor, so its place is how far the client is.
+            progress.show(Int64(lseek(copy, 0, SEEK_CUR)), of: size, percent: "of \(size >> 20) MiB loaded")
         }
     }
 }

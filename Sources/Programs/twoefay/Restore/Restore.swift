@@ -37,14 +37,15 @@ extension Tool {
         // The keys are needed to sign what is voided, and must be those of the copy.
         _ = try settings.loadMasterKey()
         let url = try settings.store()
-        let file = try RestoredFile(invocation.operand(0))
-        let export = try invocation.value("since").map { path throws(Failure) in try AuditExportFile(path) }
-        let place = try RestorableStores.of(url, file)
+        let progress = invocation.progress()
+        let file = try RestoredFile(invocation.operand(0), progress)
+        let export = try invocation.value("since").map { path throws(Failure) in try AuditExportFile(path, progress) }
+        let place = try RestorableStores.of(url, file, progress)
         try place.check(settings)
         try invocation.confirm(
             "\(file.path) takes the place of the store \(url). " + place.consequence
                 + (export == nil ? " Without --since, much has to be verified by hand afterwards." : ""))
-        var work = RestoreWork(settings: settings, file: file, export: export)
+        var work = RestoreWork(settings: settings, file: file, export: export, progress: progress)
         let former = try place.restore(settings) { url throws(Failure) in try work.run(at: url) }
         return RestoreReport(work: work, url: url, former: former).report
     }
@@ -68,7 +69,9 @@ protocol RestorePlace {
 
 enum RestorableStores {
     /// Returns the place for a copy, if the copy has the form of the store.
-    static func of(_ url: StorageURL, _ file: RestoredFile) throws(Failure) -> any RestorePlace {
+    static func of(
+        _ url: StorageURL, _ file: RestoredFile, _ progress: ProgressLines
+    ) throws(Failure) -> any RestorePlace {
         let next = "Nothing was changed. 'storage' in the settings names the store."
         switch url {
         case .memory: throw Failure(.usage, "a store in memory cannot be restored", next: next)
@@ -76,12 +79,12 @@ enum RestorableStores {
             guard file.isSQLite else {
                 throw Failure(.usage, "\(file.path) is not a SQLite database, but the store is one", next: next)
             }
-            return SQLiteRestore(path: path, file: file)
+            return SQLiteRestore(path: path, file: file, progress: progress)
         case .mariadb(let server):
             guard !file.isSQLite else {
                 throw Failure(.usage, "\(file.path) is a SQLite database, but the store is in MariaDB", next: next)
             }
-            return MariaDBRestore(url: url, server: server, file: file)
+            return MariaDBRestore(url: url, server: server, file: file, progress: progress)
         }
     }
 }

@@ -17,6 +17,7 @@ struct RestoreWork {
     let settings: Settings
     let file: RestoredFile
     let export: AuditExportFile?
+    let progress: ProgressLines
     /// The number of rows that are void now.
     private(set) var voided: [RestoreEffect: Int64] = [:]
     /// The number of replayed losses, by kind.
@@ -26,10 +27,11 @@ struct RestoreWork {
     private(set) var plan = ReplayPlan()
     private(set) var epoch: InstallationEpoch?
 
-    init(settings: Settings, file: RestoredFile, export: AuditExportFile?) {
+    init(settings: Settings, file: RestoredFile, export: AuditExportFile?, progress: ProgressLines) {
         self.settings = settings
         self.file = file
         self.export = export
+        self.progress = progress
     }
 
     /// Begins a new epoch in a store, and closes the store.
@@ -102,6 +104,7 @@ struct RestoreWork {
         guard !pending.isEmpty else { return }
         let known = try Self.read(RestoredStore.known(pending.map(\.operation)), store)
         for row in pending { plan.add(row, isKnown: known.contains(row.operation)) }
+        progress.show("\(plan.rows + plan.knownRows) rows of the export compared")
         pending = []
     }
 
@@ -125,13 +128,12 @@ struct RestoreWork {
         for effect in effects { voided[effect] = 0 }
         try Self.read(TemporaryCodes.voidAll(at: epoch.beganAt), store)
         var (user, users): (UserID?, Int) = (nil, 0)
-        let isTerminal = isatty(STDERR_FILENO) == 1
         repeat {
             let last = try Self.read(VoidedRows.last(after: user), store)
             try add(VoidedRows.page(after: user, upTo: last, effects, in: epoch), store)
             user = last
             users += VoidedRows.pageSize
-            if isTerminal, users % 20_000 == 0 { Program.printProgress("\(users) users checked") }
+            progress.show("\(users) users checked")
         } while user != nil
         for (user, effects) in plan.voided {
             try add(VoidedRows.of(user, Array(effects), in: epoch), store)
@@ -146,7 +148,9 @@ struct RestoreWork {
         in epoch: InstallationEpoch, _ operations: Operations, _ store: Store
     ) throws(Failure) {
         let replay = Replay(store: store, now: epoch.beganAt)
-        for (step, cause) in plan.steps {
+        let steps = plan.steps
+        for (index, (step, cause)) in steps.enumerated() {
+            progress.show(index, of: steps.count, "losses of rights replayed")
             let operation = operations.fixed("restore", epoch.id + cause)
             if try replay.run(step, as: operation) {
                 replayed[step.name, default: 0] += 1

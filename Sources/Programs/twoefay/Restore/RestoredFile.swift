@@ -12,7 +12,7 @@ struct RestoredFile {
     /// SHA-256 of the file, by which a later run knows an interrupted one.
     let hash: [UInt8]
 
-    init(_ path: String) throws(Failure) {
+    init(_ path: String, _ progress: ProgressLines) throws(Failure) {
         self.path = Files.resolve(path, in: Self.workingDirectory)
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else {
@@ -24,12 +24,16 @@ struct RestoredFile {
         var (chunk, start): ([UInt8], [UInt8]) = ([UInt8](repeating: 0, count: 1 << 20), [])
         do throws(CryptoFailure) {
             let sum = try RunningSHA256()
+            let size = BackupFile.size(path)
+            var done: Int64 = 0
             while true {
                 let count = read(file, &chunk, chunk.count)
                 if count < 0, errno == EINTR { continue }
                 guard count >= 0 else { break }
                 if start.count < Self.mark.count { start += chunk.prefix(min(count, Self.mark.count)) }
                 if count == 0 { break }
+                done += Int64(count)
+                progress.show(done, of: size, percent: "of the copy read")
                 chunk.withUnsafeBytes { sum.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
             }
             hash = sum.finish()

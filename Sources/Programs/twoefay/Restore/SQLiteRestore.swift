@@ -9,6 +9,7 @@ import Storage
 struct SQLiteRestore: RestorePlace {
     let path: String
     let file: RestoredFile
+    let progress: ProgressLines
 
     /// The database goes first: a relay starts with no store that is missing, but would start with
     /// one whose log is gone.
@@ -50,9 +51,10 @@ struct SQLiteRestore: RestorePlace {
         } catch {
             throw Failure(.failed, error.text, next: "Nothing was changed.")
         }
-        var progress = BackupProgress()
         do throws(SQLiteBackup.Fault) {
-            _ = try SQLiteBackup.copy(file.path, to: unfinished) { done, all in progress.show(done, of: all) }
+            _ = try SQLiteBackup.copy(file.path, to: unfinished) { done, all in
+                progress.show(Int64(done), of: Int64(all), percent: "copied")
+            }
         } catch {
             throw Failure(.failed, error.reason, next: "The store was not changed. Try an earlier copy.")
         }

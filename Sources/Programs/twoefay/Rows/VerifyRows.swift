@@ -25,6 +25,7 @@ extension Tool {
         let tables = named.isEmpty ? SignedTable.all : named
         var count = 0
         var found: [RowReport] = []
+        let progress = invocation.progress()
         for table in tables {
             var last: [SQLValue]?
             while true {
@@ -37,6 +38,7 @@ extension Tool {
                 }
                 last = end.key
                 count += page.count
+                progress.show("\(count) rows checked")
                 found += page.filter { $0.verdict != .genuine }
             }
         }

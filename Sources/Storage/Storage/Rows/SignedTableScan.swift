@@ -117,9 +117,12 @@ extension CheckedRow {
 extension Store {
     /// Signs all rows with the current key that were signed with an older key, one page at a time.
     /// It returns the number of rows.
-    public func signAgain() async throws(StoreFailure) -> Int {
+    public func signAgain() async throws(StoreFailure) -> Int { try await signAgain { _ in } }
+
+    /// - Parameter progress: is called after each page with the number of rows that were read so far.
+    private func signAgain(progress: @Sendable (Int) -> Void) async throws(StoreFailure) -> Int {
         guard let authenticator = rowAuthenticator, authenticator.hasOldKeys else { return 0 }
-        var count = 0
+        var (count, read) = (0, 0)
         for walk in SignedTableScan.all {
             var last: [SQLValue]?
             while let page = try await page(of: walk, after: last) {
@@ -135,13 +138,15 @@ extension Store {
                         Script("sign again", rows: stale.map { walk.one.bound(lists: ["key": $0.key]).lenient }))
                 }
                 count += stale.count
+                read += page.count
+                progress(read)
             }
         }
         return count
     }
 
     /// Signs the rows again for a program without a loop. The thread waits.
-    public func signAgainBlocking() throws(StoreFailure) -> Int {
+    public func signAgainBlocking(progress: @escaping @Sendable (Int) -> Void = { _ in }) throws(StoreFailure) -> Int {
         let loop: EventLoop
         do throws(SystemFailure) {
             loop = try EventLoop(name: "signing", time: SystemTime())
@@ -153,7 +158,7 @@ extension Store {
             loop.spawn {
                 let outcome: Result<Int, StoreFailure>
                 do throws(StoreFailure) {
-                    outcome = .success(try await self.signAgain())
+                    outcome = .success(try await self.signAgain(progress: progress))
                 } catch {
                     outcome = .failure(error)
                 }
