@@ -64,7 +64,8 @@ extension HTTP2Client {
         }
         var session: TLSSession?
         if let tls {
-            do throws(TLSFailure) { session = try TLSSession(client: tls, fd: fd, host: host) } catch {
+            let name = options.serverName ?? host
+            do throws(TLSFailure) { session = try TLSSession(client: tls, fd: fd, host: name) } catch {
                 Glibc.close(fd)
                 return .tls(error.description)
             }

@@ -1,5 +1,8 @@
 /// The limits and timeouts of one connection to a server.
 public struct ClientOptions: Sendable {
+    /// The name that the server's certificate must have, for a client that connects to an address;
+    /// nil for the host.
+    public var serverName: String?
     /// The time from the start of `connect` to the server's SETTINGS. It includes name resolution,
     /// TCP and TLS.
     public var connectTimeout: Duration = .seconds(10)

@@ -20,6 +20,9 @@ public enum DaemonProgram {
                 options: [
                     Settings.configOption,
                     .init("check", .nothing, "Check the settings, the files that they name and the store, and exit."),
+                    .init(
+                        "health", .nothing,
+                        "Ask the relay that runs on this machine whether it answers, and exit; for a container."),
                 ], notes: "The log goes to standard error. To create an installation: twoefay init DIR",
                 examples: ["twoefayd --config /etc/twoefay/twoefay.yaml", "twoefayd --check --json"])
         ])
@@ -27,6 +30,7 @@ public enum DaemonProgram {
     /// - Parameter commands: those that the relay performs for callers of its control socket.
     public static func run(_ arguments: [String], _ commands: any ControlCommands) -> Int32 {
         Program.run(reader, arguments, complain: Program.printErrorWithinDeadline) { invocation throws(Failure) in
+            if invocation.has("health") { return try health(try Settings.load(invocation)) }
             let memory = MemoryProtection.begin()
             let now = SystemTime().now()
             let (settings, files) = try Settings.loadWithFiles(invocation, at: now)
@@ -118,6 +122,24 @@ public enum DaemonProgram {
                 "warnings": .array(warnings.map { .string($0) }),
                 "certificates": CertificateExpiry.json(files.certificates, at: now),
             ]))
+    }
+
+    /// The relay is alive if it answers, also while the store is down: a new process would not bring
+    /// that back.
+    private static func health(_ settings: Settings) throws(Failure) -> Report {
+        let authority: [UInt8]
+        do throws(Files.Problem) {
+            authority = try Files.read(settings.path(of: settings.tls.authority))
+        } catch {
+            throw Failure(.failed, error.text, next: "Check 'tls.ca' in the settings.")
+        }
+        let place = settings.listen.settingsText
+        if case .silent(let reason) = try Probe.health(settings, authority: authority) {
+            throw Failure(
+                .unavailable, "the relay at \(place) does not answer: \(reason)",
+                next: "Start it with 'twoefayd --config FILE', or read its log.")
+        }
+        return Report("The relay at \(place) answers.", json: .object(["listen": .string(place)]))
     }
 
     private static func json(_ geolocation: PlaceFinder) -> JSONValue {

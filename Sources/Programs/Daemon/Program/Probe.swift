@@ -37,10 +37,27 @@ public struct Probe: Sendable {
     }
 
     static func visit(_ settings: Settings, authority: [UInt8]) throws(Failure) -> Visit {
+        let origin = settings.origin
+        return try visit(
+            settings, authority, at: HostPort(host: origin.host, port: origin.port ?? 443), path: "/ready")
+    }
+
+    /// Requests `/health` at the address on which the relay listens. This needs no name service, and
+    /// no way from this machine to the origin.
+    static func health(_ settings: Settings, authority: [UInt8]) throws(Failure) -> Answer {
+        // The kernel connects to this machine if the address is the one for all, such as 0.0.0.0.
+        try visit(settings, authority, at: settings.listen, path: "/health").answer
+    }
+
+    private static func visit(
+        _ settings: Settings, _ authority: [UInt8], at place: HostPort, path: String
+    ) throws(Failure) -> Visit {
         do {
             let context = try TLSClientContext(roots: .systemAnd(authority))
             let origin = settings.origin
-            return try EventLoop.run("probe", time: SystemTime()) { loop in await send(origin, context, on: loop) }
+            return try EventLoop.run("probe", time: SystemTime()) { loop in
+                await send(path, place, origin, context, on: loop)
+            }
         } catch {
             throw Failure(
                 .failed, "no request to the relay can be sent: \(error)",
@@ -48,20 +65,21 @@ public struct Probe: Sendable {
         }
     }
 
-    private static func send(_ origin: WebAddress, _ context: TLSClientContext, on loop: EventLoop) async -> Visit {
+    private static func send(
+        _ path: String, _ place: HostPort, _ origin: WebAddress, _ context: TLSClientContext, on loop: EventLoop
+    ) async -> Visit {
         var options = ClientOptions()
         options.connectTimeout = .seconds(5)
+        options.serverName = origin.host
         let client = HTTP2Client(
-            loop: loop, host: origin.host, port: origin.port ?? 443, tls: context, options: options,
-            log: Log(minimum: .error))
+            loop: loop, host: place.host, port: place.port, tls: context, options: options, log: Log(minimum: .error))
         do throws(ConnectionFailure) {
             try await client.connect()
         } catch {
             return .silent(error.description)
         }
         defer { client.close() }
-        let authority = origin.authority
-        let request = ClientRequest(method: "GET", path: "/ready", authority: authority)
+        let request = ClientRequest(method: "GET", path: path, authority: origin.authority)
         switch await client.send(request, deadline: timeout) {
         case .failure(.notSent(let reason)), .failure(.ambiguous(let reason)): return .silent(reason)
         case .success(let response):

@@ -1,0 +1,49 @@
+import Log
+import Storage
+import TestSupport
+import Testing
+import World
+
+/// The check of a container, `twoefayd --health`, beside a relay that runs.
+@Suite("twoefayd --health", .timeLimit(.minutes(15)), .mayBlock) struct HealthTests {
+    private func health(_ relay: RunningRelay) async throws -> Child.Ended {
+        try await BuiltProgram.twoefayd("--config", relay.settings, "--health")
+    }
+
+    /// A container need not know the name by which others reach it.
+    @Test func relayIsFoundAtItsAddress() async throws {
+        let relay = try await RunningRelay.start { try $0.set("origin", to: "https://login.example.org") }
+        let ended = try await health(relay)
+        #expect(ended.status == 0, "\(ended.errors)")
+        #expect(ended.output == "The relay at 127.0.0.1:\(relay.port) answers.\n")
+        // The kernel takes this address as this machine's own.
+        try relay.change { try $0.set("listen", to: "0.0.0.0:\(relay.port)") }
+        #expect(try await health(relay).status == 0)
+        await relay.stop()
+        let none = try await health(relay)
+        #expect(none.status == 5 && none.errors.contains("does not answer"), "\(none.errors)")
+    }
+
+    @Test func certificateMustHaveTheOriginsName() async throws {
+        let relay = try await RunningRelay.start()
+        try relay.change { try $0.set("origin", to: "https://elsewhere.example.org") }
+        let ended = try await health(relay)
+        #expect(ended.status == 5 && ended.errors.contains("does not answer"), "\(ended.errors)")
+    }
+
+    /// Whoever restarts a container that is not healthy would gain nothing while the store is down.
+    @Test func relayWithoutItsStoreIsAlive() async throws {
+        let server = try await blocking { try MariaDBServer() }
+        let url = server.url(try server.freshDatabase())
+        let relay = try await RunningRelay.start { settings in
+            try Store.open(
+                try StorageURL(url), schema: .migrate, time: SystemTime(), log: Log(minimum: .error, sink: MemorySink())
+            ).close()
+            try settings.set("storage", to: url)
+        }
+        server.kill()
+        try await relay.logged("event=store.unavailable")
+        let ended = try await health(relay)
+        #expect(ended.status == 0, "\(ended.errors)")
+    }
+}
