@@ -96,8 +96,6 @@ public final class HTTP2Server {
     public func drain(completion: @escaping () -> Void) {
         listener?.close()
         listener = nil
-        // Connections that still wait for a handshake are ended below.
-        handshakes.close()
         drained = completion
         guard !finishDrainIfOver() else { return }
         drainLimit = loop.schedule(after: limits.drain) { [weak self] in
@@ -106,7 +104,7 @@ public final class HTTP2Server {
             for connection in connections.values { connection.abort() }
             finishDrain()
         }
-        for connection in connections.values { connection.beginDrain() }
+        for connection in connections.values { connection.beginDrainForStop() }
     }
 
     /// Ends all connections at once.
@@ -133,6 +131,7 @@ public final class HTTP2Server {
     private func finishDrain() {
         if let drainLimit { loop.cancel(drainLimit) }
         drainLimit = nil
+        handshakes.close()
         let completion = drained
         drained = nil
         completion?()

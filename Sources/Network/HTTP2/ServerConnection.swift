@@ -68,6 +68,8 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
     /// The number of answers that are not completely sent yet.
     var unsent = 0
     private var flushAtTurnEnd = false
+    /// Whether the server stops, and the drain begins as soon as there is a session.
+    var drainsOnceOpen = false
 
     init(
         server: HTTP2Server, fd: Int32, number: Int, tls: TLSServerContext?, remote: String, ticket: AdmissionTicket?
@@ -163,6 +165,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         clock.handshakeEnded(loop.now)
         link.flush()
         check()
+        if drainsOnceOpen { beginDrain() }
     }
 
     func transportReceived(_ bytes: UnsafeRawBufferPointer) {

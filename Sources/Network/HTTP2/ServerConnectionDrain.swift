@@ -15,6 +15,17 @@ import HTTP
 extension ServerConnection {
     static let drainPing: UInt64 = 0x7477_6f65_6661_7921
 
+    /// Begins the drain when the server stops. A client that is connecting gets one step to complete
+    /// its handshake. It then reads a GOAWAY and connects again, to a server that does not stop. If
+    /// its connection were closed now, it would be a failure to the client.
+    func beginDrainForStop() {
+        guard state.isConnecting else { return beginDrain() }
+        drainsOnceOpen = true
+        loop.schedule(after: limits.drainStep) { [weak self] in
+            if let self, state.isConnecting { link.end(.finished) }
+        }
+    }
+
     /// Begins the drain. Held requests are answered now.
     func beginDrain() { perform(state.beginDrain(hasStreams: !streams.isEmpty)) }
 

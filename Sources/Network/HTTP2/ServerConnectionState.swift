@@ -110,6 +110,14 @@ enum ServerConnectionState<HTTPSession> {
         }
     }
 
+    /// Whether the client is on its way to a session.
+    var isConnecting: Bool {
+        switch self {
+        case .awaitingProxyHeader, .awaitingFirstByte, .handshakeQueued, .handshake: true
+        default: false
+        }
+    }
+
     var isAwaitingProxyHeader: Bool { if case .awaitingProxyHeader = self { true } else { false } }
 
     var isDraining: Bool { if case .draining = self { true } else { false } }

@@ -64,4 +64,42 @@ struct DrainTests {
             withExtendedLifetime(peer) {}
         }
     }
+
+    /// A client that was accepted when the drain began, and has not sent its handshake. If it were
+    /// cut off, a restart would be a failure to it. No step ends in this test.
+    @Test(.mayBlock) func connectingClientReadsAGoAway() async throws {
+        var limits = ServerLimits.patient
+        limits.drainStep = .seconds(3600)
+        try await TestServer.with(limits: limits) { _ in
+            .now(ok)
+        } _: { server in
+            let (goAways, drained) = try await connectDuringDrain(server)
+            // The notice, and the last one.
+            #expect(goAways == 2)
+            await drained.until { $0 }
+        }
+    }
+
+    /// Connects, has the server drain, does the handshake, and answers each PING. The connection is
+    /// closed on return.
+    ///
+    /// - Returns: the number of GOAWAY until the server has ended the connection.
+    private func connectDuringDrain(_ server: TestServer) async throws -> (Int, Shared<Bool>) {
+        let peer = RawPeer(port: server.port)
+        while await server.loop.perform({ server.server.value.connectionCount }) == 0 { await Task.yield() }
+        let drained = await server.drain()
+        let client = try TLSPeer(peer, server)
+        client.open()
+        let (ping, goAway) = (RawPeer.Kind.ping, RawPeer.Kind.goAway)
+        let payload = withUnsafeBytes(of: ServerConnection.drainPing) { Array($0) }
+        var goAways = 0
+        while let type = client.next([ping, goAway]) {
+            if type == goAway {
+                goAways += 1
+            } else {
+                client.send(RawPeer.frame(ping, flags: RawPeer.acknowledgement, payload: payload))
+            }
+        }
+        return (goAways, drained)
+    }
 }

@@ -1,4 +1,6 @@
 import Glibc
+import JSON
+import Synchronization
 import TestSupport
 import Testing
 
@@ -95,6 +97,61 @@ import Testing
             return statuses
         }
         #expect(statuses == [String](repeating: "200", count: 20))
+    }
+
+    /// Tells the websites to stop.
+    private final class End: Sendable {
+        let hasCome = Atomic<Bool>(false)
+    }
+
+    /// A website logs a user in again and again until it is told to stop. Each request has a
+    /// connection of its own, so connections begin at every moment of a restart.
+    ///
+    /// - Returns: the number of logins.
+    private func logins(_ website: CurlCaller, _ user: String, until end: End) async throws -> Int64 {
+        let registered = try await website.curl("POST", "/register", json: #"{"username":"\#(user)"}"#)
+        let token = try #require(registered["token"]?.string, "\(registered)")
+        let bound = #"{"id_token":"\#(token)","dev_token":"aabbccdd"}"#
+        #expect(try await website.curl("POST", "/verify", json: bound).status == 200)
+        var count: Int64 = 0
+        while !end.hasCome.load(ordering: .relaxed) {
+            let asked = try await website.curl("POST", "/login", json: #"{"username":"\#(user)"}"#)
+            let challenge = try #require(asked["challenge"]?.string, "\(asked)")
+            let body = #"{"challenge":"\#(challenge)"}"#
+            #expect(try await website.curl("POST", "/success", json: body)["login"] == "success")
+            #expect(try await website.curl("POST", "/auth", json: body)["login"] == "success")
+            count += 1
+        }
+        return count
+    }
+
+    /// `Benchmarks/Restart/run` does this at 500 logins a second.
+    @Test func restartsLoseNoLogin() async throws {
+        let relay = try await RunningRelay.start()
+        let website = try await relay.website(
+            "shop", "--answers", "website", "--number", "0", "--login-limit", "1000")
+        await relay.stop()
+        let held = try Held(port: relay.port)
+        var running = try start(relay, held)
+        _ = try await running.line(.errors, with: "event=daemon.started")
+        let end = End()
+        let count = try await withThrowingTaskGroup(of: Int64.self) { group in
+            for index in 0..<3 {
+                group.addTask { try await logins(website, "user-\(index)", until: end) }
+            }
+            for _ in 0..<3 {
+                running.signal(SIGTERM)
+                #expect(await running.ended().status == 0)
+                running = try start(relay, held)
+                _ = try await running.line(.errors, with: "event=daemon.started")
+            }
+            end.hasCome.store(true, ordering: .relaxed)
+            return try await group.reduce(0, +)
+        }
+        #expect(try relay.count("SELECT COUNT(*) AS value FROM challenge WHERE decision = 'approve'") == count)
+        #expect(try relay.count("SELECT COUNT(*) AS value FROM challenge") == count)
+        running.signal(SIGTERM)
+        #expect(await running.ended().status == 0)
     }
 
     /// A program that the relay's parent started inherits the variables, and must not believe them.
