@@ -7,8 +7,9 @@ import Testing
 /// All certificates and all three authorities are replaced one after the other, while websites log
 /// in and phones answer. No login fails.
 ///
-/// `TWOEFAY_DRILL_WEBSITES` and `TWOEFAY_DRILL_PHONES` make it larger.
-@Suite("Replacement drill", .timeLimit(.minutes(60)), .mayBlock) struct ReplacementDrillTests {
+/// `TWOEFAY_DRILL_WEBSITES` and `TWOEFAY_DRILL_PHONES` make it larger. A login is three processes, of
+/// which one for each website runs at a time, so many websites need a login that stays open.
+@Suite("Replacement drill", .timeLimit(.minutes(240)), .mayBlock) struct ReplacementDrillTests {
     /// A website with its phones.
     private struct Site {
         let name: String
@@ -37,7 +38,7 @@ import Testing
     }
 
     private static func site(_ name: String, phones: Int, at relay: RunningRelay) async throws -> Site {
-        let caller = try await relay.website(name)
+        let caller = try await relay.website(name, "--lifetime", "600")
         var users: [(String, Owner)] = []
         for index in 0..<phones {
             let user = "user-\(index)"
