@@ -17,16 +17,7 @@ extension Tool {
         }
         let store = try OperatorStore(invocation)
         defer { store.close() }
-        var events: [AuditEvent] = []
-        if let (first, last) = try store.read(AuditTrail.bounds) {
-            var end = last
-            while end >= first, events.count < count {
-                let start = max(first, end - AuditTrail.span + 1)
-                events = try store.read(AuditTrail.page(AuditTrail.Filter(), from: start, to: end)) + events
-                end = start - 1
-            }
-        }
-        return report(Array(events.suffix(count)))
+        return report(try store.read(AuditTrail.newest(count)))
     }
 
     static let searchAudit = Subcommand(
@@ -192,28 +183,15 @@ extension OperatorStore {
     fileprivate func eachAuditPage(
         _ filter: AuditTrail.Filter, _ progress: ProgressLines? = nil, _ body: ([AuditEvent]) throws(Failure) -> Bool
     ) throws(Failure) {
-        if let user = filter.user { return try eachPage(of: user, filter, body) }
-        guard let (first, last) = try read(AuditTrail.bounds) else { return }
-        var start = first
-        while start <= last {
-            let end = min(last, start + AuditTrail.span - 1)
-            let page = try read(AuditTrail.page(filter, from: start, to: end))
-            let goesOn = page.isEmpty ? true : try body(page)
+        var position: AuditTrail.Position?
+        var searched = 0
+        repeat {
+            let page = try read(AuditTrail.page(filter, after: position))
+            let goesOn = page.events.isEmpty ? true : try body(page.events)
             guard goesOn else { return }
-            start = end + 1
-            progress?.show(Int64(start - first), of: Int64(last - first + 1), percent: "searched")
-        }
-    }
-    private func eachPage(
-        of user: UserID, _ filter: AuditTrail.Filter, _ body: ([AuditEvent]) throws(Failure) -> Bool
-    ) throws(Failure) {
-        var last: AuditEvent?
-        while true {
-            let page = try read(AuditTrail.page(of: user, filter, after: last))
-            let goesOn = page.isEmpty ? true : try body(page)
-            guard goesOn else { return }
-            guard page.count == AuditTrail.pageSize else { return }
-            last = page.last
-        }
+            position = page.next
+            searched += AuditTrail.pageSize
+            progress?.show("\(searched) rows searched")
+        } while position != nil
     }
 }

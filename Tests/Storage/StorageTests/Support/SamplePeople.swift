@@ -25,9 +25,13 @@ extension Sample {
             _ = try await store.run(AuditSubject.find(named))
         }
         _ = try await store.run(AuditSubject.find(.device(id(60))))
-        _ = try await store.run(AuditTrail.bounds)
-        _ = try await store.run(AuditTrail.page(AuditTrail.Filter(), from: 1, to: 100))
-        _ = try await store.run(AuditTrail.page(of: id(60), AuditTrail.Filter(), after: nil))
+        _ = try await store.run(AuditTrail.newest(20))
+        var filter = AuditTrail.Filter()
+        _ = try await store.run(AuditTrail.page(filter, after: nil))
+        filter.since = now
+        _ = try await store.run(AuditTrail.page(filter, after: nil))
+        filter.user = id(60)
+        _ = try await store.run(AuditTrail.page(filter, after: nil))
         _ = try await store.run(AuditHeadCandidate.page(after: []))
         _ = try await store.run(AuditHeadCandidate.newestRow)
         _ = try await store.run(AuditHeadCandidate.of([AuditCheckpoint.retired]))

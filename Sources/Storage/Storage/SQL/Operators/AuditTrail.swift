@@ -66,11 +66,13 @@ public struct AuditEvent: Sendable {
 }
 
 /// The queries of `twoefay audit`.
+///
+/// Invariant: each page looks at a limited number of rows, and the next one begins behind the last of
+/// them. So a row with any number and any time costs no more than another one.
 public enum AuditTrail {
     /// The conditions of a search. A row fits if it fits all of them.
     public struct Filter: Sendable {
         public var website: WebsiteID?
-        /// The user, by whom `page(of:_:after:)` finds the rows.
         public var user: UserID?
         public var device: DeviceID?
         /// The beginning of the actor, such as `operator` or `operator alice`.
@@ -83,79 +85,128 @@ public enum AuditTrail {
         public init() {}
     }
 
-    /// The number of ids that one statement looks through.
-    public static let span: Int64 = 2_000
-
-    /// The numbers of the oldest and the newest row; nil if there is none.
-    public static let bounds = Query(script: Script("audit", reads: [ends()])) {
-        rows throws(StoreFailure) -> (first: Int64, last: Int64)? in
-        guard let row = rows[0].first, let first = try row.optionalInteger("first"),
-            let last = try row.optionalInteger("last")
-        else { return nil }
-        return (first, last)
+    /// The last row that a page has looked at.
+    public struct Position: Sendable, Equatable {
+        let at: Timestamp
+        let id: Int64
     }
 
-    private static let ends = Statement(
-        "SELECT (SELECT min(id) FROM audit) AS first, (SELECT max(id) FROM audit) AS last")
+    /// Some rows that fit.
+    public struct Page: Sendable {
+        public let events: [AuditEvent]
+        /// Where the next page begins; nil if there are no further rows.
+        public let next: Position?
+    }
 
-    /// Returns the rows that fit, among the numbers from `first` to `last`, of all users.
-    public static func page(_ filter: Filter, from first: Int64, to last: Int64) -> Query<[AuditEvent]> {
-        let read = fitting(
-            first: .integer(first), last: .integer(last), since: .timestamp(filter.since), website: .id(filter.website),
-            device: .id(filter.device), actor: .text(filter.actor), event: .text(filter.event),
-            until: .timestamp(filter.until))
+    /// The most rows that one page looks at.
+    public static let pageSize = 2_000
+
+    /// Returns the newest rows by their numbers, the oldest of them first.
+    public static func newest(_ count: Int) -> Query<[AuditEvent]> {
+        let read = last(count: .integer(Int64(count)), newest: .integer(.max))
         return Query(script: Script("audit", reads: [read])) { rows throws(StoreFailure) in
-            var events: [AuditEvent] = []
-            for row in rows[0] { events.append(try AuditEvent(row)) }
-            return events
+            try events(rows[0]).reversed()
         }
     }
 
-    private static let fitting = Statement(
-        """
-        \(select) WHERE a.id >= :first AND a.id <= :last AND (:since IS NULL OR a.at >= :since) AND \(fits) ORDER BY a.id
-        """)
+    private static let last = Statement("\(select) WHERE a.id <= :newest ORDER BY a.id DESC LIMIT :count")
 
-    /// The most rows of a user that one page has.
-    public static let pageSize = 500
-
-    /// Returns the next rows that fit, of the filter's user, by time and number. They are found by the
-    /// index on the user.
+    /// Returns the next rows that fit: those of a user and those since a time in the order of their
+    /// times, which the indexes have, and others in the order of their numbers.
     ///
-    /// - Parameter last: the last row of the page before; nil for the first page.
-    public static func page(of user: UserID, _ filter: Filter, after last: AuditEvent?) -> Query<[AuditEvent]> {
-        let since = last?.at ?? filter.since ?? Timestamp(seconds: 0)
-        let read = ofUser(
-            user: .id(user), since: .timestamp(since), after: .integer(last?.id ?? .min), website: .id(filter.website),
-            device: .id(filter.device), actor: .text(filter.actor), event: .text(filter.event),
-            until: .timestamp(filter.until))
-        return Query(script: Script("audit", reads: [read])) { rows throws(StoreFailure) in
-            var events: [AuditEvent] = []
-            for row in rows[0] { events.append(try AuditEvent(row)) }
-            return events
+    /// - Parameter position: the end of the page before; nil for the first page.
+    public static func page(_ filter: Filter, after position: Position?) -> Query<Page> {
+        let id = SQLValue.integer(position?.id ?? .min)
+        let since = SQLValue.timestamp(position?.at ?? filter.since ?? Timestamp(seconds: 0))
+        let until = filter.until.map { SQLValue.timestamp($0) } ?? .text(endOfTime)
+        let (website, device) = (SQLValue.id(filter.website), SQLValue.id(filter.device))
+        let (actor, event) = (SQLValue.text(filter.actor), SQLValue.text(filter.event))
+        let reads =
+            if let user = filter.user {
+                [
+                    endOfUser(user: .id(user), since: since, after: id, until: until),
+                    ofUser(
+                        user: .id(user), since: since, after: id, until: until, website: website, device: device,
+                        actor: actor, event: event),
+                ]
+            } else if filter.since != nil {
+                [
+                    endByTime(since: since, after: id, until: until),
+                    byTime(
+                        since: since, after: id, until: until, website: website, device: device, actor: actor,
+                        event: event),
+                ]
+            } else {
+                [
+                    endByNumber(after: id),
+                    byNumber(
+                        after: id, website: website, device: device, actor: actor, event: event, until: until),
+                ]
+            }
+        return Query(script: Script("audit", reads: reads)) { rows throws(StoreFailure) in
+            var next: Position?
+            if let row = rows[0].first, try row.integer("looked_at") == pageSize {
+                next = Position(at: try row.timestamp("at"), id: try row.integer("id"))
+            }
+            return Page(events: try events(rows[1]), next: next)
         }
     }
 
-    private static let ofUser = Statement(
-        """
-        \(select) WHERE a.user_id = :user AND a.at >= :since AND (a.at > :since OR a.id > :after) AND \(fits)
-        ORDER BY a.at, a.id LIMIT \(pageSize)
-        """)
+    /// The end of the times that the store can have.
+    private static let endOfTime = "9999-12-31 23:59:59.999"
 
-    private static let select = """
-        SELECT a.id, a.at, a.event, a.actor, a.request, w.name AS website, a.user_id, u.username, a.device_id,
+    private static func events(_ rows: Rows) throws(StoreFailure) -> [AuditEvent] {
+        var events: [AuditEvent] = []
+        for row in rows { events.append(try AuditEvent(row)) }
+        return events
+    }
+
+    // MARK: Statements
+
+    private static let endByNumber = Statement(end(numbered, "id"))
+    private static let byNumber = Statement(
+        "\(among(numbered)) WHERE \(fits) AND a.at < :until ORDER BY a.id")
+    private static let endByTime = Statement(end(timed, "at DESC, p.id"))
+    private static let byTime = Statement("\(among(timed)) WHERE \(fits) ORDER BY a.at, a.id")
+    private static let endOfUser = Statement(end(owned, "at DESC, p.id"))
+    private static let ofUser = Statement("\(among(owned)) WHERE \(fits) ORDER BY a.at, a.id")
+
+    /// The rows that a page looks at, each found by one index.
+    private static let numbered = "SELECT id, at FROM audit WHERE id > :after ORDER BY id LIMIT \(pageSize)"
+    private static let timed = """
+        SELECT id, at FROM audit WHERE at >= :since AND at < :until AND (at > :since OR id > :after)
+        ORDER BY at, id LIMIT \(pageSize)
+        """
+    private static let owned = """
+        SELECT id, at FROM audit WHERE user_id = :user AND at >= :since AND at < :until
+        AND (at > :since OR id > :after) ORDER BY at, id LIMIT \(pageSize)
+        """
+
+    /// Returns the statement for the last row of a page, and the number of its rows.
+    private static func end(_ page: String, _ order: String) -> String {
+        "SELECT p.id, p.at, count(*) OVER () AS looked_at FROM (\(page)) p ORDER BY p.\(order) DESC LIMIT 1"
+    }
+
+    private static func among(_ page: String) -> String {
+        "SELECT \(columns) FROM (\(page)) p JOIN audit a ON a.id = p.id \(names)"
+    }
+
+    private static let select = "SELECT \(columns) FROM audit a \(names)"
+    private static let columns = """
+        a.id, a.at, a.event, a.actor, a.request, w.name AS website, a.user_id, u.username, a.device_id,
         a.challenge_id, a.outcome, a.proof, d.note, d.changes, d.reason, a.operation, a.writer, a.link
-        FROM audit a LEFT JOIN audit_detail d ON d.operation = a.operation
-        LEFT JOIN website w ON w.id = a.website_id LEFT JOIN user u ON u.id = a.user_id
+        """
+    private static let names = """
+        LEFT JOIN audit_detail d ON d.operation = a.operation LEFT JOIN website w ON w.id = a.website_id
+        LEFT JOIN user u ON u.id = a.user_id
         """
 
-    /// The conditions of a filter besides the user and the beginning.
+    /// The conditions of a filter besides the user and the times.
     private static let fits = """
         (:website IS NULL OR a.website_id = :website) AND (:device IS NULL OR a.device_id = :device)
         AND (:actor IS NULL OR substr(a.actor, 1, \(length(":actor"))) = :actor)
         AND (:event IS NULL OR a.event = :event
             OR (substr(:event, \(length(":event")), 1) = '.' AND substr(a.event, 1, \(length(":event"))) = :event))
-        AND (:until IS NULL OR a.at < :until)
         """
 
     /// The number of characters: `length` counts bytes in MariaDB.
