@@ -13,15 +13,21 @@ struct AuditBatch {
     private let chain: AuditChain?
     private let place: AuditPlace?
     private let authenticator: RowAuthenticator?
+    private let personal: PersonalSealer?
 
     /// The batch of a transaction that only reads.
-    init() { self.init(nil, nil, nil) }
+    init() { self.init(nil, nil, nil, nil) }
 
-    /// - Parameter place: the place of the link; nil if the rows are not signed.
-    init(_ chain: AuditChain?, _ place: AuditPlace?, _ authenticator: RowAuthenticator?) {
+    /// - Parameters:
+    ///   - place: the place of the link; nil if the rows are not signed.
+    ///   - personal: seals the words of the rows.
+    init(
+        _ chain: AuditChain?, _ place: AuditPlace?, _ authenticator: RowAuthenticator?, _ personal: PersonalSealer?
+    ) {
         self.chain = chain
         self.place = place
         self.authenticator = authenticator
+        self.personal = personal
     }
 
     /// Returns the statement with the values that its caller does not bind. A statement that does
@@ -53,8 +59,7 @@ struct AuditBatch {
                 // of it deletes must not be.
                 if let user, (try? row.text("event")) == "user.forgotten" { words.removeAll { $0.user == user } }
                 guard !step.words.isEmpty else { continue }
-                words.append(
-                    Words(user: user, insertion: step.words.insertion(for: .blob(entry.operation), salt: step.salt)))
+                words.append(Words(user: user, insertion: try insertion(of: step, for: entry.operation)))
             }
         }
         var last = others + words.map(\.insertion)
@@ -83,6 +88,16 @@ struct AuditBatch {
     private struct Words {
         let user: [UInt8]?
         let insertion: BoundStatement
+    }
+
+    /// Returns the statement that writes the words of a row.
+    private func insertion(of step: BoundStatement, for operation: [UInt8]) throws(SessionFailure) -> BoundStatement {
+        do throws(CryptoFailure) {
+            let words = try step.words.written(by: personal, for: operation)
+            return words.insertion(for: .blob(operation), salt: step.salt)
+        } catch {
+            throw .refused("the words of the audit cannot be sealed: \(error)")
+        }
     }
 
     /// Returns the entry of a row; nil if the row existed before.

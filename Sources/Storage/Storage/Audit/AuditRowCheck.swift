@@ -11,7 +11,7 @@ extension AuditVerification {
     private mutating func checkWords(_ row: CheckedAuditRow) throws(StoreFailure) {
         switch row.words {
         case .right: break
-        case .wrong: findings.append(row.finding(.detail))
+        case .wrong, .sealed: findings.append(row.finding(.detail))
         case .missing:
             let isForgotten = try isForgotten(row)
             if isForgotten { deletedDetails += 1 } else { findings.append(row.finding(.detail)) }

@@ -38,7 +38,11 @@ struct AuditDigest: Equatable {
 
 /// An audit row as the check reads it.
 struct CheckedAuditRow {
-    enum Words { case right, wrong, missing }
+    enum Words: Equatable {
+        case right, wrong, missing
+        /// They are sealed under this key, which the program does not have.
+        case sealed(String)
+    }
 
     let id: Int64
     let operation: [UInt8]
@@ -62,13 +66,25 @@ struct CheckedAuditRow {
         writer = try row.value("writer").bytes
         if case .integer(let number) = try row.value("link") { link = number } else { link = nil }
         let salt = try row.value("salt").bytes
-        let found = AuditWords(
+        let written = AuditWords(
             note: try row.value("note").plainText, changes: try row.value("changes").plainText,
             reason: try row.value("reason").plainText)
         switch (try row.value("detail").bytes, salt) {
         case (nil, nil): words = .right
         case (.some, nil): words = .missing
-        case (let detail, .some(let salt)): words = detail == found.digest(salt: salt) ? .right : .wrong
+        case (let detail, .some(let salt)):
+            words = Self.compare(written, row, operation) { detail == $0.digest(salt: salt) }
+        }
+    }
+
+    private static func compare(
+        _ written: AuditWords, _ row: Row, _ operation: [UInt8], isRight: (AuditWords) -> Bool
+    ) -> Words {
+        do throws(AuditWords.Unreadable) {
+            return isRight(try written.opened(by: row.personal, for: operation)) ? .right : .wrong
+        } catch {
+            if case .key(let id) = error { return .sealed(id) }
+            return .wrong
         }
     }
 
@@ -76,10 +92,20 @@ struct CheckedAuditRow {
         let text =
             switch kind {
             case .inserted: "no link of a writer has this row (\(event))"
-            case .detail: words == .missing ? "its words are missing (\(event))" : "its words were changed (\(event))"
+            case .detail: "its words \(words.fault) (\(event))"
             default: "the row was changed (\(event))"
             }
         return AuditFinding(kind, writer: writer, link: link, id: id, operation: operation, text)
+    }
+}
+
+extension CheckedAuditRow.Words {
+    fileprivate var fault: String {
+        switch self {
+        case .right, .wrong: "were changed"
+        case .missing: "are missing"
+        case .sealed(let id): "cannot be checked: they are sealed under the key \(id), which this program does not have"
+        }
     }
 }
 

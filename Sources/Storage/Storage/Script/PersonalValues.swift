@@ -126,13 +126,13 @@ public struct PersonalSealer: Sendable {
     static func isSealed(_ context: [UInt8]) -> Bool { (try? Sealer.keyID(of: context)) != nil }
 
     /// The text of a seal: the id of its key is readable, so that SQL can count the seals of a key.
-    private static func text(_ sealed: [UInt8]) -> String {
+    static func text(_ sealed: [UInt8]) -> String {
         let id = (try? Sealer.keyID(of: sealed)) ?? ""
         return marker + id + ":" + Base64URL.encode(sealed.dropFirst(Sealer.beginning(underKey: id).count))
     }
 
     /// Returns the seal of a text; nil if the text has another form.
-    private static func sealed(_ text: String) -> [UInt8]? {
+    static func sealed(_ text: String) -> [UInt8]? {
         let parts = text.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
         guard parts.count == 3, (1...64).contains(parts[1].count), let rest = Base64URL.decode(Substring(parts[2]))
         else { return nil }

@@ -220,7 +220,7 @@ final class Lane: Sendable {
         if batch.contains(where: { $0.failures > Self.patientConflicts }) { pause() }
         let begun = time.instant()
         let authenticator = keys.current
-        var transaction = Transaction(batch, purpose, authenticator == nil ? nil : chain)
+        var transaction = Transaction(batch, purpose, authenticator == nil ? nil : chain, keys.personal)
         var hasWritten = false
         var place: SessionHost?
         let outcome: Result<[Result<[Rows], StoreFailure>], SessionFailure> = session.withLock { session in

@@ -19,12 +19,15 @@ struct Transaction {
     private let purpose: Purpose
     /// The chain of the audit rows; nil if the transaction only reads or has no keys.
     private let chain: AuditChain?
+    /// Seals the words of audit rows; nil if they are written in the clear.
+    private let personal: PersonalSealer?
     private(set) var hasBegun = false
 
-    init(_ entries: [Lane.Entry], _ purpose: Purpose, _ chain: AuditChain?) {
+    init(_ entries: [Lane.Entry], _ purpose: Purpose, _ chain: AuditChain?, _ personal: PersonalSealer?) {
         self.entries = entries
         self.purpose = purpose
         self.chain = chain
+        self.personal = personal
     }
 
     /// Runs the scripts and returns the results of each script's reads. After a failure other than
@@ -36,7 +39,7 @@ struct Transaction {
         try session.begin(purpose)
         hasBegun = true
         do throws(SessionFailure) {
-            let audit = AuditBatch(chain, try chain?.next(on: session), authenticator)
+            let audit = AuditBatch(chain, try chain?.next(on: session), authenticator, personal)
             let done = try committedBefore(on: session)
             guard let authenticator, entries.contains(where: { !$0.submission.script.rows.isEmpty }) else {
                 let steps = steps(without: done, forged: [:], audit)

@@ -16,7 +16,8 @@ struct PersonalDataFixture: Sendable {
     static let pushToken = "push-token-of-ada"
     static let address = "203.0.113.7"
     static let payee = "Coffee and cake"
-    static let values = [mail, otherMail, number, pushToken, address, payee]
+    static let reason = "Ada has lost her bag"
+    static let values = [mail, otherMail, number, pushToken, address, payee, reason]
 
     let rig: RelayRig
     let shop: Website
@@ -52,8 +53,13 @@ struct PersonalDataFixture: Sendable {
     }
 
     /// Puts every personal value of Ada into the store: a phone with its push token, a login with
-    /// its context, a waiting address, and a mail that waits in the outbox.
+    /// its context, a waiting address, a mail that waits in the outbox, and words of an operator.
     func useEveryValue() async throws {
+        let (store, time) = (rig.store, rig.time)
+        try await rig.on { relay in
+            try await store.run(
+                ProgramEvents.record("test", note: Self.reason, at: time.now(), as: relay.operations.new()))
+        }
         rig.mails.answerOtherwise { _ in .retry(after: nil, reason: "busy") }
         let phone = try TestPhone(pushToken: Self.pushToken)
         let credential = try await ada.bound(phone, ada.code)
@@ -121,7 +127,7 @@ struct PersonalDataFixture: Sendable {
             "SELECT id, email, phone, former_email, mac FROM user", "SELECT id, address, mac FROM factor",
             "SELECT digest, address, mac FROM activation", "SELECT id, address, mac FROM outbox",
             "SELECT id, push_token, mac FROM device", "SELECT id, context, receipt, mac FROM challenge",
-            "SELECT id, address, mac FROM recovery",
+            "SELECT id, address, mac FROM recovery", "SELECT operation, note, changes, reason FROM audit_detail",
         ] {
             for row in try rig.store.runBlocking(Script("test", reads: [Statement(sql)()]))[0] {
                 all.insert(try (0..<row.count).map { try row.value(at: $0) })

@@ -26,12 +26,14 @@ struct AuditFixture {
 
     /// Opens a store as a program does.
     func open(
-        _ program: String = "relay", keys: [RowAuthenticator.Key] = [key], batch: Int = 128, reason: String? = nil
+        _ program: String = "relay", keys: [RowAuthenticator.Key] = [key], batch: Int = 128, reason: String? = nil,
+        personal: PersonalSealer? = nil
     ) throws -> Store {
         var options = StoreOptions.patient
         options.rows = try RowAuthenticator(keys: keys)
         options.author = AuditAuthor(program: program, host: "host", actor: "\(program) host", reason: reason)
         options.batch = batch
+        options.personal = personal
         return try database.open(options: options)
     }
 
@@ -103,9 +105,10 @@ struct AuditFixture {
 
     /// Checks the audit with the present keys.
     func verify(
-        heads: [AuditHead]? = nil, keys: [RowAuthenticator.Key] = [key], at now: Timestamp = SystemTime().now()
+        heads: [AuditHead]? = nil, keys: [RowAuthenticator.Key] = [key], personal: PersonalSealer? = nil,
+        at now: Timestamp = SystemTime().now()
     ) throws -> AuditVerification {
-        let store = try open(keys: keys)
+        let store = try open(keys: keys, personal: personal)
         defer { store.close() }
         return try AuditVerification.run(store, heads: Self.reader(heads), at: now)
     }

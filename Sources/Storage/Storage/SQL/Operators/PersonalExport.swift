@@ -37,11 +37,16 @@ public enum PersonalExport {
             ("outbox", entriesOfLogins(user: id)), ("audit", trail(user: id)),
             ("audit_detail", words(user: id)),
         ]
-        return Query(script: Script("user export", reads: parts.map(\.read))) { rows in
+        return Query(script: Script("user export", reads: parts.map(\.read))) { rows throws(StoreFailure) in
             guard rows.first?.isEmpty == false else { return [] }
             var found: [Part] = []
             for (part, rows) in zip(parts, rows) {
-                let shown = rows.map { row in row.members.filter { !withheld.contains($0.name) } }
+                let isWords = part.table == "audit_detail"
+                var shown: [[(name: String, value: SQLValue)]] = []
+                for row in rows {
+                    let members = isWords ? try row.membersWithWords() : row.members
+                    shown.append(members.filter { !withheld.contains($0.name) })
+                }
                 if let last = found.last, last.table == part.table {
                     found[found.count - 1] = Part(table: part.table, rows: last.rows + shown)
                 } else {
@@ -112,7 +117,7 @@ public enum PersonalExport {
     private static let trail = Statement("SELECT * FROM audit WHERE user_id = :user ORDER BY at, id")
     private static let words = Statement(
         """
-        SELECT a.id, d.note, d.changes, d.reason FROM audit a JOIN audit_detail d ON d.operation = a.operation
+        SELECT a.id, d.operation, d.note, d.changes, d.reason FROM audit a JOIN audit_detail d ON d.operation = a.operation
         WHERE a.user_id = :user ORDER BY a.at, a.id
         """)
 }

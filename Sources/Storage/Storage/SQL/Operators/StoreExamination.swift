@@ -31,14 +31,15 @@ public enum StoreExamination {
         let read = notes(since: .timestamp(time - .seconds(2)), until: .timestamp(time + .seconds(20)))
         return Query(script: Script("doctor", reads: [read])) { rows throws(StoreFailure) in
             var notes: [String] = []
-            for row in rows[0] { if let note = try row.optionalText("note") { notes.append(note) } }
+            for row in rows[0] { if let note = try row.shownWords().note { notes.append(note) } }
             return notes
         }
     }
 
     private static let notes = Statement(
         """
-        SELECT (SELECT d.note FROM audit_detail d WHERE d.operation = a.operation) AS note FROM audit a
+        SELECT d.operation, d.note, d.changes, d.reason
+        FROM audit a LEFT JOIN audit_detail d ON d.operation = a.operation
         WHERE a.at >= :since AND a.at < :until AND a.event = 'daemon.started' LIMIT 100
         """)
 

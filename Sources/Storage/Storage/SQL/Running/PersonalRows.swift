@@ -6,12 +6,17 @@ import World
 /// Some rows with personal values, and the changes that bring them into the wanted form.
 struct PersonalBatch: Sendable {
     var changes: [PersonalChange] = []
+    /// The words of audit rows that get another form.
+    var words: [AuditWordsChange] = []
     var checked = 0
     /// The number of values that keep their form: those that cannot be opened, those of rows that are
     /// not genuine, and addresses that another user has in the wanted form.
     var stuck = 0
     /// The key at which the next batch begins; nil if there are no further rows.
     var last: [UInt8]?
+
+    /// The number of rows that change.
+    var changed: Int { changes.count + words.count }
 }
 
 /// A row whose personal values get another form.
@@ -101,7 +106,8 @@ enum PersonalRows {
     /// The number of rows of a batch. It is small, so that other scripts do not wait long.
     private static let batch: Int64 = 50
 
-    private static func table(_ place: PersonalSealingPosition.Place) -> PersonalTable {
+    /// The table of a place; nil for the words of audit rows, which have no MAC.
+    private static func table(_ place: PersonalSealingPosition.Place) -> PersonalTable? {
         switch place {
         case .user: users
         case .factor: factors
@@ -110,6 +116,7 @@ enum PersonalRows {
         case .outbox: entries
         case .device: devices
         case .challenge: challenges
+        case .auditDetail: nil
         }
     }
 
@@ -196,7 +203,7 @@ enum PersonalRows {
         of place: PersonalSealingPosition.Place, after mark: [UInt8], _ personal: PersonalSealer,
         _ authenticator: RowAuthenticator?
     ) -> Query<PersonalBatch> {
-        let table = table(place)
+        guard let table = table(place) else { return SealedWordRows.next(after: mark, personal, limit: batch) }
         let read = table.read(mark: .blob(mark), limit: .integer(batch))
         return Query(script: Script("personal", reads: [read])) { rows throws(StoreFailure) in
             var batch = PersonalBatch()
@@ -279,6 +286,7 @@ extension KeyUse {
         + (SELECT count(*) FROM recovery WHERE \(begins("address")))
         + (SELECT count(*) FROM outbox WHERE \(begins("address")))
         + (SELECT count(*) FROM device WHERE \(begins("push_token")))
+        + (SELECT count(*) FROM audit_detail WHERE \(begins("changes")))
         + (SELECT count(*) FROM challenge WHERE substr(context, 1, :bytes) = :beginning OR \(begins("receipt")))
         AS personal_count
         """)

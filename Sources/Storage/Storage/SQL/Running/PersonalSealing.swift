@@ -23,20 +23,20 @@ extension Store: PersonalSealingStore {
             return nil
         }
         var (new, batch) = (position, PersonalBatch())
-        for _ in 0..<Self.batchesOfCommit where batch.changes.isEmpty && new.run.endedAt == nil {
+        for _ in 0..<Self.batchesOfCommit where batch.changed == 0 && new.run.endedAt == nil {
             batch = try await run(PersonalRows.next(of: new.place, after: new.mark, personal, rowAuthenticator))
             if new.place == .user, !batch.changes.isEmpty { batch = try await run(PersonalRows.withoutTaken(batch)) }
             new = new.advanced(by: batch, at: now)
         }
         // A run has not ended before its old values have left the files.
         if new.run.endedAt != nil, new.run.changed > 0 { try await emptyLog() }
-        let changes = batch.changes
+        let (changes, words) = (batch.changes, batch.words)
         let isHeld = try await run(
             Query(
                 script: Script(
                     "personal", rows: changes.map(\.row),
                     writes: [PersonalSealingRuns.insertTask(), PersonalSealingRuns.leaseTask(relay: .id(relay))]
-                        + changes.flatMap { $0.statements(relay) }
+                        + changes.flatMap { $0.statements(relay) } + words.map { $0.statement(relay) }
                         + new.written(over: last?.run.keyID ?? "", by: relay),
                     reads: [PersonalSealingRuns.holdsTask(relay: .id(relay))])
             ) { rows in rows.first?.isEmpty == false })
@@ -54,6 +54,7 @@ struct PersonalSealingPosition: Sendable, Equatable {
     /// The tables that a run reads, in this order.
     enum Place: String, Sendable, CaseIterable {
         case user, factor, activation, recovery, outbox, device, challenge
+        case auditDetail = "audit_detail"
 
         /// The table after this one; nil after the last.
         var next: Place? {
@@ -78,7 +79,7 @@ struct PersonalSealingPosition: Sendable, Equatable {
         }
         next.run = PersonalSealingRun(
             seals: run.seals, keyID: run.keyID, checked: run.checked + Int64(batch.checked),
-            changed: run.changed + Int64(batch.changes.count), stuck: run.stuck + Int64(batch.stuck),
+            changed: run.changed + Int64(batch.changed), stuck: run.stuck + Int64(batch.stuck),
             startedAt: run.startedAt, endedAt: ended)
         return next
     }
