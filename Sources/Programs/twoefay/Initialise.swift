@@ -41,7 +41,7 @@ extension Tool {
         }
         let installation = try NewInstallation(
             directory: invocation.operand(0), storage: storage, listen: listen, hosts: invocation.values("host"),
-            owner: invocation.value("owner"))
+            owner: invocation.value("owner"), reason: try Settings.reason(invocation))
         try installation.create(log: Log(minimum: .warning))
 
         let path = installation.settingsPath

@@ -90,6 +90,21 @@ import Testing
         try await fixture.refused(["audit", "verify", "--heads", path + ".none"], 1, "No such file")
     }
 
+    @Test func initIsTheFirstRow() async throws {
+        let installed = try await Installed("--reason", "ticket 4711")
+        let ended = try await Child.run(
+            try BuiltProgram.twoefay.path, ["--config", installed.settings, "--json", "audit", "search"])
+        let rows = try ended.json["rows"]?.array?.compactMap(\.object) ?? []
+        #expect(rows.map { $0["event"] } == ["installation.created"])
+        #expect(rows.first?["actor"]?.string?.hasPrefix("operator ") == true)
+        #expect(rows.first?["reason"] == "ticket 4711")
+        #expect(rows.first?["note"]?.string?.contains("authorities of the server, the websites and the phones") == true)
+        let verified = try await Child.run(
+            try BuiltProgram.twoefay.path, ["--config", installed.settings, "--json", "audit", "verify"])
+        #expect(verified.status == 0, "\(verified.errors)")
+        #expect(try verified.json["findings"]?.array == [])
+    }
+
     /// An export that is cut short is in the audit, too, with its conditions.
     @Test func exportIsInTheAuditBeforeItsFirstRow() async throws {
         let fixture = try await Fixture(.file)

@@ -7,6 +7,7 @@ import World
 extension Tool {
     /// The commands that leave rows in the audit, and so take `--reason`.
     public static let recordedCommands: Set<String> = [
+        "init",
         "website add", "website edit", "website renew", "website revoke-key", "website disable", "website enable",
         "website remove", "website crl", "website webhook", "user delete", "user export", "user lock", "user unlock",
         "user enable",

@@ -1,5 +1,6 @@
 import Bytes
 import Crypto
+import Domain
 import HTTP
 import Log
 import Relay
@@ -32,7 +33,8 @@ public struct NewInstallation: Sendable {
     ///   machine can reach the installation.
     public init(
         directory: String, storage: StorageText = StorageText(path: "twoefay.db"),
-        listen: HostPort = HostPort(host: "127.0.0.1", port: 8080), hosts: [String] = [], owner: String? = nil
+        listen: HostPort = HostPort(host: "127.0.0.1", port: 8080), hosts: [String] = [], owner: String? = nil,
+        reason: String? = nil
     ) throws(Failure) {
         let help = "Run 'twoefay init --help' for usage."
         guard listen.port != 0 else {
@@ -46,9 +48,11 @@ public struct NewInstallation: Sendable {
         self.owner = try owner.map { (name) throws(Failure) in try FileOwner(name) }
         self.directory = directory
         self.hosts = hosts.isEmpty ? ["localhost", "127.0.0.1", "::1"] : hosts
-        settings = Settings(
+        var settings = Settings(
             directory: directory, origin: WebAddress(secure: true, host: self.hosts[0], port: listen.port),
             listen: listen, storage: storage)
+        settings.reason = reason
+        self.settings = settings
     }
 
     /// Creates the installation. Existing files are never overwritten.
@@ -62,6 +66,7 @@ public struct NewInstallation: Sendable {
             for file in files where Files.exists(site.path(file.name)) { throw occupied(file.name) }
             for file in files { try site.write(file) }
             try createStore(&site, time: time, log: log)
+            try recordCreation(at: time.now())
             // The settings are written last, because their existence is what makes a directory an
             // installation.
             let text = SettingsExample.annotated(settings)
@@ -150,6 +155,19 @@ public struct NewInstallation: Sendable {
         Failure(
             .conflict, "\(Files.resolve(name, in: directory)) exists already",
             next: "Nothing was changed. Choose another directory, or move the file away; its keys may be in use.")
+    }
+
+    /// Writes the first row of the audit: who made the installation and its authorities.
+    private func recordCreation(at now: Timestamp) throws(Failure) {
+        let store = try settings.openStore()
+        defer { store.close() }
+        let operation = Operations(masterKey: try settings.loadMasterKey().secret, randomness: SystemRandomness()).new()
+        let note = "origin \(settings.origin.settingsText), new authorities of the server, the websites and the phones"
+        do throws(StoreFailure) {
+            try store.runBlocking(ProgramEvents.record("installation.created", note: note, at: now, as: operation))
+        } catch {
+            throw Failure(store: error)
+        }
     }
 
     private func occupiedStore(_ url: StorageURL) -> Failure {

@@ -31,7 +31,8 @@ extension Settings {
         return settings
     }
 
-    static func reason(_ invocation: Invocation) throws(Failure) -> String? {
+    /// Returns the reason that the operator gives for this run.
+    public static func reason(_ invocation: Invocation) throws(Failure) -> String? {
         guard let reason = invocation.value("reason") else { return nil }
         if let complaint = FieldRule.line(reason, limit: 256) {
             throw Failure(
