@@ -1,6 +1,11 @@
 import Crypto
 import Relay
 
+extension CheckedRow {
+    /// The key in a writer's row of `audit_writer`; nil if it has none.
+    var writerKey: P256PublicKey? { values[4].bytes.flatMap { try? P256PublicKey(x963: $0) } }
+}
+
 /// A link of a writer's chain: the digests of the audit rows of one transaction, the hash of the
 /// link before it, and the writer's signature.
 struct AuditLink: Sendable, Equatable {

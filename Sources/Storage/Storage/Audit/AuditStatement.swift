@@ -38,12 +38,16 @@ extension Statement {
 }
 
 extension BoundStatement {
+    /// The most characters that `audit.actor` has room for. Names of accounts may be longer.
+    private static let longestActor = 128
+
     /// Returns the statement with the values that the transaction knows.
     func audited(_ place: AuditPlace?, by cause: AuditCause, _ words: AuditWords, salt: [UInt8]) -> BoundStatement {
         var values = values
         values[Statement.AuditParameter.writer.rawValue] = place.map { .blob($0.writer) } ?? .null
         values[Statement.AuditParameter.link.rawValue] = place.map { .integer($0.sequence) } ?? .null
-        values[Statement.AuditParameter.actor.rawValue] = .text(cause.actor)
+        let actor = cause.actor.map { String($0.unicodeScalars.prefix(Self.longestActor)) }
+        values[Statement.AuditParameter.actor.rawValue] = .text(actor)
         values[Statement.AuditParameter.request.rawValue] = .text(cause.request)
         values[Statement.AuditParameter.detail.rawValue] = words.isEmpty ? .null : .blob(words.digest(salt: salt))
         return BoundStatement(statement, values: values, words: words, salt: salt)

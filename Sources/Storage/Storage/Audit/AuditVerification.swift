@@ -101,8 +101,7 @@ public struct AuditVerification {
 
     private mutating func add(_ row: CheckedRow) {
         guard case .blob(let id) = row.values[0], chains[id] == nil else { return }
-        var key: P256PublicKey?
-        if case .blob(let bytes) = row.values[4] { key = try? P256PublicKey(x963: bytes) }
+        let key = row.writerKey
         begin(id, AuditChainCheck(key: key, isProven: key != nil && row.isGenuine(authenticator)))
     }
 

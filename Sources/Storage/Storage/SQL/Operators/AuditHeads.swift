@@ -28,8 +28,7 @@ struct AuditHeadCandidate: Sendable {
 
     /// The key of the writer; nil if no program has signed its row.
     func key(_ authenticator: RowAuthenticator) -> P256PublicKey? {
-        guard row.isGenuine(authenticator), let bytes = row.values[4].bytes else { return nil }
-        return try? P256PublicKey(x963: bytes)
+        row.isGenuine(authenticator) ? row.writerKey : nil
     }
 }
 

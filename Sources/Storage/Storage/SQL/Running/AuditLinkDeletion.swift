@@ -75,10 +75,8 @@ enum AuditLinkDeletion {
     }
 
     private static func key(_ writers: Rows, _ authenticator: RowAuthenticator) throws(StoreFailure) -> P256PublicKey? {
-        guard let row = try writers.checkedRows(.auditWriter).first, row.isGenuine(authenticator),
-            case .blob(let key) = row.values[4]
-        else { return nil }
-        return try? P256PublicKey(x963: key)
+        guard let row = try writers.checkedRows(.auditWriter).first, row.isGenuine(authenticator) else { return nil }
+        return row.writerKey
     }
 
     static func rows(_ writer: [UInt8]) -> SignedRows { checkpointOf(writer: .blob(writer)).signed }
