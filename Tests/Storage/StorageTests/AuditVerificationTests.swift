@@ -20,10 +20,11 @@ import World
         getenv(name).flatMap { Int(String(cString: $0)) } ?? normal
     }
 
-    /// Fills the audit through two programs.
+    /// Fills the audit through two programs. The first one makes small links, so that the places of
+    /// links, of which none is beside another one, are as many as those of rows.
     private static func filled(_ engine: Engine) throws -> AuditFixture {
         let fixture = try AuditFixture(engine)
-        for batch in [16, 128] {
+        for batch in [4, 128] {
             let store = try fixture.open(batch: batch)
             defer { store.close() }
             for start in stride(from: 0, to: count / 2, by: 10_000) {
