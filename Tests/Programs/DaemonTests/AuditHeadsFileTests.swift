@@ -11,61 +11,8 @@ import World
 
 /// The file of heads of the audit. What they show is in `AuditVerificationTests`.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct AuditHeadsFileTests {
-    /// A relay whose store has some audit rows, and a place for the file.
-    private struct Place {
-        let rig: RelayRig
-        let website: Website
-        let directory: TemporaryDirectory
-        let sink = MemorySink()
-        var path: String { directory("heads/file.jsonl") }
-
-        init(_ kind: StoreKind) async throws {
-            rig = try await RelayRig(kind)
-            website = try await rig.website("shop")
-            directory = try TemporaryDirectory()
-            _ = try Files.makeDirectory(directory("heads"), mode: 0o700)
-        }
-
-        func open() throws -> AuditHeadsFile {
-            let text = "origin: https://login.example.com:8080\nlisten: 127.0.0.1:8080\nstorage: sqlite:twoefay.db\n"
-            var settings = try SettingsReader.read(Array(text.utf8), file: directory("twoefay.yaml"))
-            settings.auditHeads = FileName(path)
-            return try #require(
-                try AuditHeadsFile.open(settings, rig.store, log: Log(minimum: .info, time: rig.time, sink: sink)))
-        }
-
-        func append(to file: AuditHeadsFile) async throws { try await rig.on { _ in await file.append() } }
-
-        func lines() throws -> [String] { try TextFile.read(path).split(separator: "\n").map(String.init) }
-
-        /// The heads of the file; a line that is not one fails the test.
-        func heads() throws -> [AuditHead] { try lines().map { try #require(AuditHead(line: $0), "\($0)") } }
-
-        func newest() async throws -> [AuditHead] {
-            let store = rig.store
-            let time = rig.time
-            return try await rig.on { _ in
-                var newest: [AuditHead] = []
-                _ = try await AuditHeadFeed(store, time: time).round { heads in
-                    newest += heads
-                    return true
-                }
-                return newest
-            }
-        }
-
-        func register(_ name: String) async throws {
-            let website = website
-            _ = try await rig.on { relay in
-                try await relay.register(
-                    Registration(username: name, email: nil, phone: nil, displayName: nil, language: nil), by: website,
-                    as: relay.operations.new())
-            }
-        }
-    }
-
     @Test(arguments: StoreKind.all) func headIsWrittenOnceUntilItChanges(kind: StoreKind) async throws {
-        let place = try await Place(kind)
+        let place = try await AuditHeadsPlace(kind)
         let file = try place.open()
         defer { file.close() }
         try await place.append(to: file)
@@ -82,7 +29,7 @@ import World
     }
 
     @Test(arguments: StoreKind.all) func everyStartWritesAllHeads(kind: StoreKind) async throws {
-        let place = try await Place(kind)
+        let place = try await AuditHeadsPlace(kind)
         let file = try place.open()
         try await place.append(to: file)
         file.close()
@@ -95,7 +42,7 @@ import World
 
     /// The process ended, or its disk was full, in the middle of a line.
     @Test func lineAfterACutOneIsWhole() async throws {
-        let place = try await Place(.memory)
+        let place = try await AuditHeadsPlace(.memory)
         let newest = try await place.newest()
         try TextFile.write(String(newest[0].line.dropLast(9)), to: place.path)
         let file = try place.open()
@@ -108,7 +55,7 @@ import World
     }
 
     @Test func fileThatCannotBeWrittenIsTriedAgain() async throws {
-        let place = try await Place(.memory)
+        let place = try await AuditHeadsPlace(.memory)
         let file = try place.open()
         defer { file.close() }
         try await place.append(to: file)
@@ -124,7 +71,7 @@ import World
     }
 
     @Test func startWithoutTheDirectoryIsRefused() async throws {
-        let place = try await Place(.memory)
+        let place = try await AuditHeadsPlace(.memory)
         #expect(rename(place.directory("heads"), place.directory("away")) == 0)
         let failure = #expect(throws: Failure.self) { try place.open() }
         #expect(failure?.message.hasPrefix("audit.heads: ") == true, "\(failure?.message ?? "")")
@@ -132,7 +79,7 @@ import World
 
     /// After a rename, the next file begins with all heads.
     @Test func newFileGetsAllHeads() async throws {
-        let place = try await Place(.memory)
+        let place = try await AuditHeadsPlace(.memory)
         let file = try place.open()
         defer { file.close() }
         try await place.append(to: file)
@@ -148,7 +95,7 @@ import World
     /// Somebody deletes the end of the chain while the relay runs. The head is not lost, and the log
     /// says so.
     @Test(arguments: StoreKind.all) func headSurvivesTheDeletionOfItsLink(kind: StoreKind) async throws {
-        let place = try await Place(kind)
+        let place = try await AuditHeadsPlace(kind)
         try await place.register("ada")
         let newest = try await place.newest()
         let file = try place.open()
@@ -163,7 +110,7 @@ import World
 
     /// A file that blocks: nobody reads the pipe, and the open call waits.
     @Test func fileThatHangsStopsNobody() async throws {
-        let place = try await Place(.memory)
+        let place = try await AuditHeadsPlace(.memory)
         let file = try place.open()
         #expect(unlink(place.path) == 0)
         #expect(mkfifo(place.path, 0o600) == 0)

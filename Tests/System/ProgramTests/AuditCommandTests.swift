@@ -90,6 +90,48 @@ import Testing
         try await fixture.refused(["audit", "verify", "--heads", path + ".none"], 1, "No such file")
     }
 
+    /// The whole way of heads through syslog: the relay sends them under its hardening, the service puts
+    /// its own words before them, and the check finds a deleted end.
+    @Test func headsGoThroughSyslog() async throws {
+        let directory = try TemporaryDirectory()
+        let service = try NotifySocket(path: directory("log"))
+        let fixture = try await Fixture(.file) { try $0.set("audit.heads", to: "syslog:local5@\(service.address)") }
+        _ = try await fixture.registered("ada")
+        await fixture.relay.stop()
+        try service.mark("end")
+        var messages: [String] = []
+        while let message = try service.next().first, message != "end" { messages.append(message) }
+        #expect(messages.allSatisfy { $0.hasPrefix("<173>twoefay-audit[\(fixture.relay.pid)]: {") }, "\(messages)")
+        let path = fixture.relay.file("auth.log")
+        let lines = messages.map { "Nov 27 14:00:00 host \($0.dropFirst(5))\n" }
+        try TextFile.write("Nov 27 14:00:00 host sshd[7]: a line of another program\n" + lines.joined(), to: path)
+        let verified = try await fixture.json("audit", "verify", "--heads", path)
+        #expect(verified["findings"]?.array == [] && verified["heads"]?.integer == Int64(messages.count))
+        #expect(verified["unread_lines"]?.integer == 1 && verified["links_beyond_heads"]?.integer == 0)
+        try fixture.relay.forge("DELETE FROM audit WHERE event = 'daemon.stopped'")
+        try fixture.relay.forge(
+            "DELETE FROM audit_link WHERE sequence = (SELECT max(l.sequence) FROM (SELECT sequence FROM audit_link) l)")
+        let ended = try await fixture.tool(["audit", "verify", "--heads", path, "--json"])
+        let found = try JSONReader.read(Array(ended.output.utf8)).object?["findings"]?.array
+        #expect(ended.status == 1 && found?.map { $0.object?["kind"] } == ["truncated"], "\(ended.output)")
+    }
+
+    /// A command that runs without a relay writes its own head.
+    @Test(arguments: [StoreKind.file, .mariadb]) func headOfACommandIsInTheFileAtOnce(_ kind: StoreKind) async throws {
+        let fixture = try await Fixture(kind) { try $0.set("audit.heads", to: "heads.jsonl") }
+        _ = try await fixture.registered("ada")
+        await fixture.relay.stop()
+        let path = fixture.relay.file("heads.jsonl")
+        let before = try TextFile.read(path).split(separator: "\n").count
+        _ = try await fixture.json("user", "lock", "ada", "--website", "shop")
+        #expect(try TextFile.read(path).split(separator: "\n").count == before + 1)
+        let verified = try await fixture.json("audit", "verify", "--heads", path)
+        #expect(verified["findings"]?.array == [] && verified["links_beyond_heads"]?.integer == 0)
+        // A command that only reads has no head.
+        _ = try await rows(fixture)
+        #expect(try TextFile.read(path).split(separator: "\n").count == before + 1)
+    }
+
     @Test func initIsTheFirstRow() async throws {
         let installed = try await Installed("--reason", "ticket 4711")
         let ended = try await Child.run(

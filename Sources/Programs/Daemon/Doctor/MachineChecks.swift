@@ -44,7 +44,7 @@ struct MachineChecks: Sendable {
         if case .sqlite(let path)? = try? settings.storageURL() {
             paths.append(("disk.store", Files.directory(of: path)))
         }
-        if let heads = settings.auditHeads {
+        if case .file(let heads) = settings.auditHeads {
             paths.append(("disk.audit", Files.directory(of: settings.path(of: heads))))
         }
         for path in ["/var/log/journal", "/var/log"] where Files.exists(path) {

@@ -45,7 +45,7 @@ public final class Daemon: Sendable {
     private let page: LoopBound<HTTP1Server>?
     let geolocation: Geolocation
     let attestations: AttestationHealth
-    private let heads: AuditHeadsFile?
+    private let heads: AuditHeadsExport?
     private let presence: PeriodicWork
     private let work: PeriodicWork
     let backgroundWork: BackgroundWork
@@ -123,7 +123,8 @@ public final class Daemon: Sendable {
         certificates = components.certificates
         hardening = components.hardening
         operationsKey = components.operationsKey
-        heads = try AuditHeadsFile.open(settings, components.store, log: log)
+        heads = try AuditHeadsExport.open(settings, components.store, log: log)
+        heads?.show(in: components.registry)
         let relay = components.relay
         address = inherited.relay?.address.description ?? "\(settings.listen.host):\(sockets[0].address.port)"
         page = try await MetricsPage.start(

@@ -29,7 +29,7 @@ final class PeriodicWork: Sendable {
     /// Without the heartbeat, other relays would take over the outbox entries that this relay
     /// holds.
     static func presence(
-        _ relay: Relay, _ api: API, _ heads: AuditHeadsFile?, on loop: EventLoop
+        _ relay: Relay, _ api: API, _ heads: AuditHeadsExport?, on loop: EventLoop
     ) -> PeriodicWork {
         let work = PeriodicWork(on: loop)
         loop.post {
@@ -42,7 +42,7 @@ final class PeriodicWork: Sendable {
             work.every(.seconds(1)) { api.logSampledRequests() }
             work.every(.seconds(5)) { await relay.recordWebsiteKeyUse() }
             work.every(.seconds(5)) { await relay.recordUsage() }
-            if let heads { work.every(AuditHeadsFile.pause) { await heads.append() } }
+            if let heads { work.every(AuditHeadsExport.pause) { await heads.append() } }
         }
         return work
     }

@@ -25,7 +25,7 @@ extension Settings {
         own.auditHeads = nil
         var paths = [OpenedPath(path: directory.isEmpty ? "." : directory, access: .reading)]
         paths += Self.files(in: own).map { OpenedPath(path: path(of: $0), access: .reading) }
-        if let heads = auditHeads { paths.append(OpenedPath(path: path(of: heads), access: .changing)) }
+        if case .file(let heads) = auditHeads { paths.append(OpenedPath(path: path(of: heads), access: .changing)) }
         // The relay removes its socket at the end.
         if let socket = control.socket { paths.append(OpenedPath(path: path(of: socket), access: .changing)) }
         switch try? storageURL() {

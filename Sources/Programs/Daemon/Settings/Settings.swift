@@ -50,8 +50,8 @@ public struct Settings: Sendable, Equatable {
     public var policy = Policy()
     /// The number of days after which rows are deleted.
     public var retention = Retention()
-    /// The file to which the relay appends the heads of the audit; nil for none.
-    public var auditHeads: FileName?
+    /// The place to which the relay writes the heads of the audit; nil for none.
+    public var auditHeads: AuditHeadsTarget?
     /// The socket for commands of other accounts.
     public var control = ControlSettings()
     /// The reason that an operator gave for this run (`--reason`); it is not in the file.

@@ -124,8 +124,10 @@ public enum SettingsKeys {
             .optional(
                 "audit.heads", \.auditHeads, example: "/var/log/twoefay/audit-heads.jsonl",
                 "A file to which the relay appends the newest link of each writer of the audit, at least every ten "
-                    + "seconds while something changes. `twoefay audit verify --heads` needs it. Ship it to another "
-                    + "machine. If it is not set, nobody can see that the end of the audit was deleted."),
+                    + "seconds while something changes. Or `syslog`, `syslog:FACILITY` or `syslog:FACILITY@SOCKET`: the "
+                    + "relay sends them to the syslog service of this machine. `twoefay audit verify --heads` needs them. "
+                    + "Ship them to another machine. If it is not set, nobody can see that the end of the audit was "
+                    + "deleted."),
             .number(
                 "rolling.nonces", \.nonceKeyHours, 0...8760,
                 "Hours after which the relays make a new key for the nonces of phones. 0: they use a key that is "

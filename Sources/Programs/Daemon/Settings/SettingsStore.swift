@@ -46,6 +46,8 @@ extension Settings {
             options.rows = try keys.usableRowAuthenticator()
             options.personal = personalSealer(try keys.usableSealer())
         }
+        // Another store is a copy that is being restored. It may be given up, and its head would remain.
+        if place == nil { options.onClose = { head in writeHead(head) } }
         do throws(StoreFailure) {
             return try Store.open(url, schema: schema, time: time, log: Log(minimum: .warning), options: options)
         } catch {

@@ -46,6 +46,8 @@ private final class AuditHeadsInput {
         var first = ""
     }
 
+    private static let beginning = Array("{\"writer\":".utf8)
+
     private let paths: [String]
     private(set) var unread = Unread()
     /// The problem of a file that cannot be read.
@@ -66,7 +68,7 @@ private final class AuditHeadsInput {
             } catch {
                 problem = Failure(
                     .failed, "--heads: \(error.text)",
-                    next: "audit.heads in the settings names the file that relays write.")
+                    next: "audit.heads in the settings names the file that relays write, or syslog.")
                 throw .internal(error.text)
             }
         }
@@ -74,7 +76,9 @@ private final class AuditHeadsInput {
 
     private func add(_ line: ArraySlice<UInt8>, at place: String, _ body: (AuditHead) -> Void) {
         guard !line.isEmpty else { return }
-        if let head = AuditHead(line: String(decoding: line, as: UTF8.self)) { return body(head) }
+        // A syslog service writes the time, the host and the program before each head.
+        let start = line.firstRange(of: Self.beginning)?.lowerBound ?? line.startIndex
+        if let head = AuditHead(line: String(decoding: line[start...], as: UTF8.self)) { return body(head) }
         if unread.count == 0 { unread.first = place }
         unread.count += 1
     }

@@ -24,14 +24,17 @@ public final class Store: Sendable {
     private let logFile: WALCheckpointer?
     private let keys: RowKeys
     private let author: AuditAuthor
+    private let onClose: (@Sendable (AuditHead) -> Void)?
     private let limit: Duration
     let time: any TimeSource
 
     init(
         writes: Lane, reads: Lane?, watching: Lane?, logFile: WALCheckpointer?, hosts: [String], schemaVersion: Int64,
-        keys: RowKeys, author: AuditAuthor, limit: Duration, time: any TimeSource
+        keys: RowKeys, author: AuditAuthor, onClose: (@Sendable (AuditHead) -> Void)?, limit: Duration,
+        time: any TimeSource
     ) {
         self.author = author
+        self.onClose = onClose
         self.logFile = logFile
         self.keys = keys
         self.hosts = hosts
@@ -161,5 +164,6 @@ public final class Store: Sendable {
         if reads !== writes { reads.close() }
         logFile?.close()
         writes.close()
+        if let onClose, let auditHead { onClose(auditHead) }
     }
 }

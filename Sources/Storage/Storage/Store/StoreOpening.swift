@@ -25,6 +25,8 @@ public struct StoreOptions: Sendable {
     public var personal: PersonalSealer?
     /// Whether audit rows are signed in a chain. False is only for benchmarks.
     public var chainsAudit = true
+    /// Is called with the head of this program's audit rows when the store closes, if it wrote any.
+    public var onClose: (@Sendable (AuditHead) -> Void)?
     /// The program, for the audit.
     public var author = AuditAuthor(program: "tool", host: "")
 
@@ -83,7 +85,8 @@ extension Store {
             }
             return Store(
                 writes: writing, reads: reading, watching: nil, logFile: nil, hosts: url.places,
-                schemaVersion: version, keys: factory.keys, author: factory.author, limit: options.deadline, time: time)
+                schemaVersion: version, keys: factory.keys, author: factory.author, onClose: options.onClose,
+                limit: options.deadline, time: time)
         } catch {
             throw failure(error, at: url)
         }
@@ -125,7 +128,8 @@ extension Store {
             }
             return Store(
                 writes: writes, reads: reads, watching: watching, logFile: logFile, hosts: url.places,
-                schemaVersion: version, keys: factory.keys, author: factory.author, limit: options.deadline, time: time)
+                schemaVersion: version, keys: factory.keys, author: factory.author, onClose: options.onClose,
+                limit: options.deadline, time: time)
         } catch {
             throw failure(error, at: url)
         }
