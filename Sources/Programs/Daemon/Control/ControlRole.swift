@@ -21,16 +21,23 @@ struct ControlGroups: Sendable {
 
     /// Looks the groups of the settings up.
     init(_ settings: Settings.ControlSettings) throws(Failure) {
-        for (role, names) in settings.groups {
-            for name in names?.all ?? [] {
-                guard let group = Self.number(of: name) else {
-                    throw Failure(
-                        .failed, "control.\(role.settingsName): there is no group \(name)",
-                        next: "Make it with 'addgroup \(name)', or correct the name.")
-                }
-                roles[group, default: []].insert(role)
-            }
+        if let (role, name) = Self.missing(settings).first {
+            throw Failure(
+                .failed, "control.\(role.settingsName): there is no group \(name)",
+                next: "Make it with 'addgroup \(name)', or correct the name.")
         }
+        for (role, name) in Self.named(settings) {
+            if let group = Self.number(of: name) { roles[group, default: []].insert(role) }
+        }
+    }
+
+    /// Returns the groups of the settings that do not exist.
+    static func missing(_ settings: Settings.ControlSettings) -> [(ControlRole, String)] {
+        named(settings).filter { number(of: $0.1) == nil }
+    }
+
+    private static func named(_ settings: Settings.ControlSettings) -> [(ControlRole, String)] {
+        settings.groups.flatMap { role, names in (names?.all ?? []).map { (role, $0) } }
     }
 
     /// Returns the roles of an account in these groups. Root and the relay's own account can read

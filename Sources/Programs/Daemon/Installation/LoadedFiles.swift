@@ -104,10 +104,14 @@ public struct LoadedFiles: Sendable {
     }
 
     /// Reads all files, and names the positions in the settings in messages.
+    ///
+    /// - Parameter isStart: whether everything else that a start needs is checked, too.
     static func load(
-        _ settings: Settings, _ places: SettingsPositions, at now: Timestamp, waiting start: Duration = .seconds(5)
+        _ settings: Settings, _ places: SettingsPositions, at now: Timestamp, waiting start: Duration = .seconds(5),
+        forStart isStart: Bool = false
     ) throws(Failure) -> LoadedFiles {
         var reading = LoadedFilesReader(settings: settings, now: now, start: start)
+        if isStart { reading.checkPlaces() }
         let files = reading.all()
         guard let files, reading.problems.isEmpty else {
             throw Failure(

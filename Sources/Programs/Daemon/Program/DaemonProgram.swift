@@ -57,10 +57,6 @@ public enum DaemonProgram {
         _ settings: Settings, _ files: LoadedFiles, _ warnings: [String], at now: Timestamp
     ) throws(Failure) -> Report {
         try settings.requireHardening()
-        if let socket = settings.control.socket {
-            _ = try ControlGroups(settings.control)
-            try ControlListener.requireDirectory(of: settings.path(of: socket))
-        }
         let hardening = settings.hardeningReport()
         let store = try settings.openStore()
         defer { store.close() }

@@ -112,7 +112,7 @@ extension Daemon {
             log.warning("daemon.restart", [.reason: error.message])
             return
         }
-        _ = try LoadedFiles.load(new, file.places, at: SystemTime().now(), waiting: .zero)
+        _ = try LoadedFiles.load(new, file.places, at: SystemTime().now(), waiting: .zero, forStart: true)
         // This process may not ask the kernel any more if it is restricted, but knows the answer.
         if let hardening { try new.requireHardening(hardening) } else { try new.requireHardening() }
     }

@@ -49,10 +49,13 @@ extension Settings {
     ) throws(Failure) -> (Settings, LoadedFiles) {
         let (path, read, problems) = try examine(invocation)
         let settings = read.settings
-        guard !problems.isEmpty else { return (settings, try LoadedFiles.load(settings, read.places, at: now)) }
+        guard !problems.isEmpty else {
+            return (settings, try LoadedFiles.load(settings, read.places, at: now, forStart: true))
+        }
         var reading = LoadedFilesReader(settings: settings, now: now)
         reading.knowsOrigin = !problems.contains { $0.message.hasPrefix("origin ") }
         _ = reading.all()
+        reading.checkPlaces()
         guard !reading.problems.isEmpty else { throw invalid(path, problems.map(\.description)) }
         let beside = "With the settings that could be read, and the defaults for the others, these files are faulty:"
         let files = reading.problems.map { read.places.located($0, settings) }

@@ -25,11 +25,12 @@ struct SettingsPositions: Sendable {
         for member in node.mapping ?? [] { note(member.value) }
     }
 
-    /// Returns the fault of a file that the settings name, after the position of its name. A fault
-    /// begins with the path of the file.
+    /// Returns a fault after its position. It begins with the path of a file that the settings name,
+    /// or with the name of a setting.
     func located(_ fault: String, _ settings: Settings) -> String {
-        guard let path = fault.split(separator: ": ", maxSplits: 1).first else { return fault }
-        return prefix(String(path), settings) + fault
+        guard let first = fault.split(separator: ": ", maxSplits: 1).first.map(String.init) else { return fault }
+        if let key = keys[first] { return "\(key.file):\(key.line):\(key.column): " + fault }
+        return prefix(first, settings) + fault
     }
 
     /// Returns the positions at which the file names a path, each as `FILE:LINE:COLUMN: `. A path

@@ -224,5 +224,14 @@ struct BrokenSettings: Sendable {
             "no authority of websites' servers", "webhooks:\n  ca: ▸empty.pem", "DIR/empty.pem: holds no certificate"),
         BrokenSettings(
             "no roots of attestations", "attestation:\n  ios_roots: ▸empty.pem", "DIR/empty.pem: holds no certificate"),
+        BrokenSettings(
+            "no directory of the audit's heads", "audit:\n  heads: ▸none/heads",
+            "DIR/none/heads: cannot be written: DIR/none: No such file or directory"),
+        BrokenSettings(
+            "no group of operators", "control:\n  socket: control\n  ▸operators: no-such-group-here",
+            "control.operators: there is no group no-such-group-here"),
+        BrokenSettings(
+            "no directory of the control socket", "control:\n  ▸socket: none/control",
+            "control.socket: the directory DIR/none No such file or directory"),
     ]
 }
