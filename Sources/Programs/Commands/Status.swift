@@ -62,6 +62,8 @@ extension Tool {
             members.set("website_certificates", status.websitesJSON)
             lines += status.tenants.lines
             members.set("website_limits", status.tenants.json)
+            lines += status.costs.lines
+            members.set("website_costs", status.costs.json)
             lines += status.pinLines(at: now)
             members.set("pins", status.pinsJSON)
             members.set("expiring_users", .integer(status.expiring.count))
@@ -109,6 +111,9 @@ extension Tool {
                 tenants: TenantReport(
                     try store.read(Websites.list()),
                     try store.read(WebsiteUsageRows.totals(of: nil, on: UsageDay(now))), store.settings),
+                costs: MonthCosts(
+                    try store.read(WebsiteUsageReport.query(of: nil, in: String(now.rfc3339.prefix(7)))),
+                    store.settings.prices),
                 keys: try store.read(RollingKeyRows.read(.nonces)).map(\.era),
                 secrets: try store.read(WebhookSecretAge.all),
                 personal: try store.read(PersonalSealingRuns.last))
@@ -132,6 +137,7 @@ private struct StoreReport {
     let websites: [WebsiteExpiry]
     /// The parts of their limits that the websites have used.
     let tenants: TenantReport
+    let costs: MonthCosts
     /// The keys that the relays make by themselves.
     let keys: [KeyEra]
     let secrets: [WebhookSecretAge]

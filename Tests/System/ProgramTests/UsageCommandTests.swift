@@ -65,6 +65,17 @@ import World
         #expect(table.output.hasPrefix("MONTH    WEBSITE  LOGINS"), "\(table.output)")
     }
 
+    @Test func statusShowsTheCostsOfTheMonth() async throws {
+        let free = try await Shop()
+        let shop = try await Shop(prices: true)
+        let today = String(SystemTime().now().rfc3339.prefix(10))
+        for shop in [free, shop] { try shop.use(today, logins: 40, users: 10) }
+        let text = try await shop.run("status").output
+        #expect(text.contains("Costs of this month (UTC): shop 5.40. For more: twoefay website usage"), "\(text)")
+        #expect(try await shop.run("status", "--json").json["website_costs"] == ["shop": "5.40"])
+        #expect(try await free.run("status", "--json").json["website_costs"] == [:])
+    }
+
     @Test func wrongNamesAndMonthsAreRefused() async throws {
         let shop = try await Shop()
         for month in ["2026", "2026-13", "november", "2026-11-01"] {
