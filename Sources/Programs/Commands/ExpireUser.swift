@@ -25,7 +25,7 @@ extension Tool {
         let store = try OperatorStore(invocation)
         defer { store.close() }
         let user = try store.user(invocation)
-        let isSet = try store.run { Expiries.set(user.id, to: expiresAt, at: store.now, as: $0) }
+        let isSet = try store.run { Expiries.set(user.id, from: user.expiresAt, to: expiresAt, at: store.now, as: $0) }
         guard isSet else {
             throw Failure(.conflict, "\(user.fullName) was deleted in the meantime", next: "Nothing was changed.")
         }

@@ -24,6 +24,7 @@ extension Tool {
         let device = try store.device(invocation)
         var change = DeviceChange(device.view.id, of: device.user, by: .operator, at: store.now)
         change.name = name
+        change.formerName = device.view.name
         let renaming = change
         guard try store.run({ Phones.change(renaming, as: $0) }) != nil else {
             let state = try store.device(invocation).view.state

@@ -30,6 +30,8 @@ public struct UserUpdate: Sendable {
     /// factor of the user was ever bound.
     public let isVouchedFor: Bool
     public let at: Timestamp
+    /// The values before and after, for the audit.
+    public var changes = ChangedValues()
 
     public init(
         user: UserID, website: WebsiteID, change: UserChange, addresses: [NewFactor], isVouchedFor: Bool, at: Timestamp

@@ -81,10 +81,11 @@ extension Relay {
                     for: address, .waiting, inPlaceOf: before, of: user.id, website.id, approved, at: now,
                     as: operation, secret))
         }
-        let writing = UserUpdate(
+        var writing = UserUpdate(
             user: user.id, website: website.id, change: change, addresses: factors,
             isVouchedFor: isVouchedFor(approved, website), at: now)
-        let outcome = try await withStore("user") { () async throws(StoreFailure) in
+        writing.changes = change.replaced(in: user)
+        let outcome = try await withStore("user") { [writing] () async throws(StoreFailure) in
             try await store.change(writing, as: operation)
         }
         switch outcome {

@@ -1,6 +1,7 @@
 import Bytes
 import Crypto
 import Domain
+import JSON
 import Log
 import World
 
@@ -36,6 +37,8 @@ public struct DeviceChange: Sendable {
     public let device: DeviceID
     public let user: UserID
     public var name: String?
+    /// The name before, for the audit; the outer nil: it is not known.
+    public var formerName: String??
     public var state: DeviceState?
     public var pushToken: String?
     /// Whether the phone was verified after the store was restored from a copy.
@@ -62,6 +65,13 @@ public struct DeviceChange: Sendable {
         case .active: isOfUnbound ? "device.released" : "device.resumed"
         case .waiting, nil: isVerified ? "device.verified" : "device.changed"
         }
+    }
+
+    /// The values before and after, for the audit.
+    public var changes: ChangedValues {
+        var values = ChangedValues()
+        if let name, let formerName { values.note("name", .text(formerName), .string(name)) }
+        return values
     }
 
     /// Whether the phone can no longer answer. The change then also drops its pushes, and withdraws
@@ -102,6 +112,7 @@ extension Relay {
         let owned = try await owned(device, username, website)
         var change = DeviceChange(device, of: owned.user, by: .website, at: time.now())
         change.name = name
+        change.formerName = owned.view.name
         if let state, state.state != owned.view.state { change.state = state.state }
         change.isVerified = isVerified && owned.view.verifySince != nil
         guard change.name != nil || change.state != nil || change.isVerified else { return owned.view }

@@ -33,7 +33,8 @@ extension Store: AddressStore {
         }
         writes.append(
             auditChange(
-                operation: .id(operation), now: .timestamp(writing.at), note: .text(writing.change.note), user: user))
+                operation: .id(operation), now: .timestamp(writing.at), note: .text(writing.change.note),
+                changes: .text(writing.changes.text), user: user))
         for kind in writing.change.removed {
             writes += Factors.takenAway(kind, of: writing.user, at: writing.at, as: operation)
         }

@@ -11,7 +11,7 @@ extension Phones {
             changed(change, as: operation),
             auditDevice(
                 operation: .id(operation), now: .timestamp(change.at), event: .text("\(change.event)"),
-                author: .word(change.by), device: .id(change.device)),
+                changes: .text(change.changes.text), author: .word(change.by), device: .id(change.device)),
         ]
         writes += CertificateRows.steps(change, as: operation)
         if change.state == .revoked { writes.append(DeviceReports.dropped(of: change.device, as: operation)) }

@@ -1,13 +1,19 @@
 import Domain
+import JSON
 import Relay
 import World
 
 /// The operator's queries about the expiry of users.
 public enum Expiries {
     /// Sets the expiry of a user; nil removes it. The answer is false if the user was deleted.
+    ///
+    /// - Parameter before: the present expiry, for the audit.
     public static func set(
-        _ user: UserID, to expiresAt: Timestamp?, at now: Timestamp, as operation: Operation
+        _ user: UserID, from before: Timestamp? = nil, to expiresAt: Timestamp?, at now: Timestamp,
+        as operation: Operation
     ) -> Query<Bool> {
+        var changes = ChangedValues()
+        changes.note("expires_at", .text(before?.rfc3339), .text(expiresAt?.rfc3339))
         let change = Change(
             "expiry", operation, rows: [.user(user).signed],
             [
@@ -16,7 +22,7 @@ public enum Expiries {
                     operation: .id(operation), user: .id(user)),
                 auditExpiry(
                     operation: .id(operation), now: .timestamp(now), author: .word(ChangeAuthor.operator),
-                    note: .text(note(expiresAt)), user: .id(user)),
+                    note: .text(note(expiresAt)), changes: .text(changes.text), user: .id(user)),
             ])
         return Query(change: change) { rows in rows.happened }
     }
