@@ -1,5 +1,6 @@
 import Directory
 import Domain
+import JSON
 import Relay
 import World
 
@@ -105,7 +106,8 @@ extension DirectoryWrites {
                 ], lists: TakenAddresses.lists(update.record.email, update.record.phone)),
             auditUpdated(
                 operation: own, now: .timestamp(now),
-                event: .text(update.enables ? "user.enabled" : "user.changed"), user: user),
+                event: .text(update.enables ? "user.enabled" : "user.changed"), changes: .text(update.replaced.text),
+                user: user),
         ]
         for kind in removed { writes += Factors.takenAway(kind, of: update.user.user, at: now, as: operation) }
         writes += factors.flatMap { Factors.written($0, as: operation) }
@@ -121,6 +123,13 @@ extension DirectoryUpdate {
     /// The addresses that change, with those that are removed.
     public var changedAddresses: [Factor] {
         changes.compactMap { $0.field == "email" ? .mail : $0.field == "phone" ? .sms : nil }
+    }
+
+    /// The values before and after, for the audit.
+    fileprivate var replaced: ChangedValues {
+        var values = ChangedValues()
+        for change in changes { values.note(change.field, .text(change.before), .text(change.after)) }
+        return values
     }
 
     fileprivate var setsMail: SQLValue { .bool(mapping.email != nil) }
