@@ -75,7 +75,9 @@ struct PersonalSealingPosition: Sendable, Equatable {
         var ended: Timestamp?
         if batch.last == nil {
             next.mark = PersonalSealingRuns.start
-            if let following = place.next { next.place = following } else { ended = now }
+            // A run that has ended has the first place again, which programs of every version know.
+            if place.next == nil { ended = now }
+            next.place = place.next ?? .user
         }
         next.run = PersonalSealingRun(
             seals: run.seals, keyID: run.keyID, checked: run.checked + Int64(batch.checked),
