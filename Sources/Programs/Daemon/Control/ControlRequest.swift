@@ -30,12 +30,12 @@ struct ControlRequest: Equatable {
             showsProgress: members["progress"] == .bool(true))
     }
 
+    /// The line. A member that is false is left out, so that a relay that does not know it yet performs
+    /// the command all the same.
     var line: [UInt8] {
-        JSONWriter.write(
-            .object([
-                "arguments": .array(arguments.map { .string($0) }), "color": .bool(isColored),
-                "progress": .bool(showsProgress),
-            ])
-        ) + [UInt8(ascii: "\n")]
+        var members: JSONObject = ["arguments": .array(arguments.map { .string($0) })]
+        if isColored { members.set("color", true) }
+        if showsProgress { members.set("progress", true) }
+        return JSONWriter.write(.object(members)) + [UInt8(ascii: "\n")]
     }
 }
