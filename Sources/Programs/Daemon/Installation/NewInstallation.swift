@@ -173,7 +173,8 @@ public struct NewInstallation: Sendable {
     private func occupiedStore(_ url: StorageURL) -> Failure {
         Failure(
             .conflict, "\(url) exists already, and belongs to an installation",
-            next: "Nothing was changed. Choose another --storage: this one needs the keys of its installation.")
+            next: "Nothing was changed. Choose another --storage: this one needs the keys of its installation. If an "
+                + "init failed and left it, drop it first.")
     }
 }
 

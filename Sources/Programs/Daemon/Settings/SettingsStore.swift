@@ -91,6 +91,14 @@ extension Failure {
             self.init(store: failure)
             return
         }
+        // The server's words may contain values, so the store gives its number alone.
+        if ["MariaDB 1142", "MariaDB 1227", "MariaDB 1370"].contains(where: reason.contains) {
+            self.init(
+                .failed, "the account may not change tables: \(reason)",
+                next: "Give the URL of an account that may with --storage: see 'Accounts in MariaDB' in "
+                    + "docs/operators/store.md.")
+            return
+        }
         self.init(
             .failed, "the tables cannot be created or migrated: \(reason)",
             next: "No data was lost. Completed steps stay, and relays can work with them; "

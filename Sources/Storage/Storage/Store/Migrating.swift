@@ -104,11 +104,11 @@ private struct MigrationRun {
     /// If two programs migrate at the same time, the second one waits and then finds nothing to do.
     /// In SQLite the transaction has this effect; between the nodes of a cluster `MigrationLock` has
     /// it.
-    private func lock(_ progress: (MigrationEvent) -> Void) throws(SessionFailure) {
+    private func lock(_ progress: (MigrationEvent) -> Void) throws {
         guard dialect == .mariadb, try isLocked(seconds: 0) == false else { return }
         progress(.waits)
         guard try isLocked(seconds: 600) else {
-            throw .refused("another program has been migrating this database for ten minutes: wait for it")
+            throw SchemaMismatch.busy
         }
     }
 

@@ -30,6 +30,11 @@ struct SchemaMismatch: Error, Equatable {
                     + "it anew and run: \(migrate)")
     }
 
+    /// Another program has migrated the tables for as long as this one waits.
+    static let busy = SchemaMismatch(
+        reason: "another program has been migrating this database for ten minutes",
+        remedy: "Wait for it, or end it (SHOW PROCESSLIST shows its connection), and run again: \(migrate)")
+
     /// The tables are too old for the program.
     static func older(_ version: Int64, least: Int64) -> SchemaMismatch {
         SchemaMismatch(
