@@ -50,6 +50,8 @@ extension Tool {
         if !invocation.has("yes"), let reason = try reasonToWait(replacement, settings) {
             throw Failure(.conflict, reason, next: "Nothing was changed. Wait, or do it with --yes.")
         }
+        // Without its key, the list of the former authority would stay, and no relay would start.
+        if replacement.kind == .websites, settings.tls.revoked != nil { _ = try WebsiteRevocationList(settings) }
         let former = try replacement.finish()
         let list = replacement.kind == .websites ? listWithout(former, settings) : nil
         let unrecorded = settings.recordDone(

@@ -38,13 +38,15 @@ extension Tool {
                 "\(ended.count) of \(before.count) keys of \(website.name) are refused for good."
                     + (isLast ? " The website cannot call any more, until 'website renew' gives it a new key." : ""))
         }
-        // Without a thumbprint, all keys end in one step, also one that is added now.
+        // The list comes first: it cannot be completed once the store has the keys no more.
+        let list = ended.isEmpty ? nil : addToRevoked(ended.compactMap(\.certificate), settings, at: store.now)
+        // Without a thumbprint, all keys end in one step, also one that is added now. A key that is gone
+        // was revoked by somebody else in the meantime.
         for thumbprint in given.isEmpty ? [nil] : given.map(Optional.some) {
-            guard try store.run({ Websites.revokeKeys(of: website.id, thumbprint, at: store.now, as: $0) })
-            else { throw absent(thumbprint.map { Hex.encode($0) }, of: website) }
+            let isRevoked = try store.run { Websites.revokeKeys(of: website.id, thumbprint, at: store.now, as: $0) }
+            guard isRevoked || thumbprint != nil else { throw absent(nil, of: website) }
         }
         let revoked = ended.map(\.thumbprint)
-        let list = addToRevoked(ended.compactMap(\.certificate), settings, at: store.now)
         let left = before.count - revoked.count
         var json: JSONObject = [
             "website": .string(website.name), "revoked": .array(revoked.map { .string(Hex.encode($0)) }),
@@ -60,7 +62,7 @@ extension Tool {
     }
 
     /// Adds the certificates to the revocation list that the settings name; nil if they name none.
-    /// The keys are revoked already, so a failure is only reported.
+    /// A failure is only reported, because relays refuse revoked keys without the list.
     static func addToRevoked(
         _ certificates: [WebsiteCertificate], _ settings: Settings, at now: Timestamp
     ) -> (text: String, json: JSONObject)? {
