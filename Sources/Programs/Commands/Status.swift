@@ -111,9 +111,12 @@ extension Tool {
                 tenants: TenantReport(
                     try store.read(Websites.list()),
                     try store.read(WebsiteUsageRows.totals(of: nil, on: UsageDay(now))), store.settings),
-                costs: MonthCosts(
-                    try store.read(WebsiteUsageReport.query(of: nil, in: String(now.rfc3339.prefix(7)))),
-                    store.settings.prices),
+                // A help desk, which may ask the relay for the status, does not see costs.
+                costs: invocation.host == nil
+                    ? MonthCosts(
+                        try store.read(WebsiteUsageReport.query(of: nil, in: String(now.rfc3339.prefix(7)))),
+                        store.settings.prices)
+                    : MonthCosts([], store.settings.prices),
                 keys: try store.read(RollingKeyRows.read(.nonces)).map(\.era),
                 secrets: try store.read(WebhookSecretAge.all),
                 personal: try store.read(PersonalSealingRuns.last))

@@ -70,10 +70,17 @@ import World
         let shop = try await Shop(prices: true)
         let today = String(SystemTime().now().rfc3339.prefix(10))
         for shop in [free, shop] { try shop.use(today, logins: 40, users: 10) }
+        // The relay does not run, so the status is not 0.
+        func costs(_ shop: Shop) async throws -> JSONValue? {
+            let status = try await shop.run("status", "--json")
+            return try JSONReader.read(Array(status.output.utf8)).object?["website_costs"]
+        }
         let text = try await shop.run("status").output
+        let (priced, unpriced) = (try await costs(shop), try await costs(free))
+        // At the end of a month, the counts are those of the last one.
+        guard String(SystemTime().now().rfc3339.prefix(7)) == today.prefix(7) else { return }
         #expect(text.contains("Costs of this month (UTC): shop 5.40. For more: twoefay website usage"), "\(text)")
-        #expect(try await shop.run("status", "--json").json["website_costs"] == ["shop": "5.40"])
-        #expect(try await free.run("status", "--json").json["website_costs"] == [:])
+        #expect(priced == ["shop": "5.40"] && unpriced == [:])
     }
 
     @Test func wrongNamesAndMonthsAreRefused() async throws {
