@@ -88,9 +88,9 @@ import World
         _ = try await fixture.seal(true)
         try fixture.use(seals: false)
         try await fixture.useEveryValue()
-        // The values that were registered before are sealed.
-        let registered = [PersonalDataFixture.mail, PersonalDataFixture.number]
-        #expect(try fixture.shownByStore() == Set(PersonalDataFixture.values).subtracting(registered))
+        // The number that was registered before is sealed. The address is, too, but it was changed, and
+        // the audit has it as the value before.
+        #expect(try fixture.shownByStore() == Set(PersonalDataFixture.values).subtracting([PersonalDataFixture.number]))
         fixture.rig.time.advance(by: .seconds(86_400))
         let run = try await fixture.seal(true)
         #expect(run.changed > 0)

@@ -28,7 +28,7 @@ import World
             writes: [
                 AuditFixture.insert(
                     operation: .blob(operation), now: .timestamp(Sample.now), event: .text("test"), user: .blob(user),
-                    note: .text("note: \"Ada\" \u{1F600}\u{0}\u{7f}"), changes: .text(#"{"name":["Ada","Eve"]}"#))
+                    note: .text("note: \"Ada\" \u{1F600}\u{1}\u{7f}"), changes: .text(#"{"name":["Ada","Eve"]}"#))
             ])
     }
 
@@ -79,7 +79,7 @@ import World
         #expect(try rows.allSatisfy { try $0.isNull("note") && $0.isNull("reason") })
         #expect(Set(try rows.map { try $0.text("changes") }).count == 3)
         let wanted = AuditWords(
-            note: "note: \"Ada\" \u{1F600}\u{0}\u{7f}", changes: #"{"name":["Ada","Eve"]}"#, reason: "ticket 4711")
+            note: "note: \"Ada\" \u{1F600}\u{1}\u{7f}", changes: #"{"name":["Ada","Eve"]}"#, reason: "ticket 4711")
         #expect(try Self.shows(fixture, personal) == [wanted, wanted, wanted])
         for other in [nil, try Self.personal(2)] {
             let shown = try Self.shows(fixture, other)

@@ -309,7 +309,7 @@ import World
             try files.set("attestation.android_roots", to: "android.pem")
         }
         try await files.refuses("there is no group") {
-            try files.set("control.socket", to: "control")
+            try files.set("control.socket", to: "unix:control")
             try files.set("control.operators", to: "no-such-group-here")
         }
         let staff = "[{name: staff, website: shop, kind: csv, file: staff.csv}]"

@@ -101,7 +101,9 @@ import Testing
         try service.mark("end")
         var messages: [String] = []
         while let message = try service.next().first, message != "end" { messages.append(message) }
-        #expect(messages.allSatisfy { $0.hasPrefix("<173>twoefay-audit[\(fixture.relay.pid)]: {") }, "\(messages)")
+        // The tool that added the website has sent its own head.
+        #expect(messages.allSatisfy { $0.wholeMatch(of: /<173>twoefay-audit\[[0-9]+\]: \{.*\}/) != nil }, "\(messages)")
+        #expect(messages.contains { $0.hasPrefix("<173>twoefay-audit[\(fixture.relay.pid)]: {") }, "\(messages)")
         let path = fixture.relay.file("auth.log")
         let lines = messages.map { "Nov 27 14:00:00 host \($0.dropFirst(5))\n" }
         try TextFile.write("Nov 27 14:00:00 host sshd[7]: a line of another program\n" + lines.joined(), to: path)
@@ -262,11 +264,13 @@ import Testing
         _ = try await fixture.registered("ada")
         let count = AuditTrail.pageSize + 405
         let operation = kind == .mariadb ? "unhex(lpad(i, 32, '0'))" : "CAST(printf('%016d', i) AS BLOB)"
-        // Rows with one and the same time are told apart by their numbers.
+        // Rows with one and the same time are told apart by their numbers. MariaDB ends a recursion after
+        // a thousand rows, so the numbers are pairs.
         try fixture.relay.forge(
             """
             INSERT INTO audit (operation, at, event, user_id, website_id)
-            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))
+            WITH RECURSIVE m(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM m WHERE i < 49),
+            n(i) AS (SELECT a.i * 50 + b.i + 1 FROM m a JOIN m b ON a.i * 50 + b.i < \(count))
             SELECT \(operation), CASE WHEN i < 700 THEN '2040-01-01 00:00:00.000' ELSE '2040-01-02 00:00:00.000' END,
             'forged', (SELECT id FROM user WHERE username = 'ada'), (SELECT id FROM website WHERE name = 'shop') FROM n
             """)

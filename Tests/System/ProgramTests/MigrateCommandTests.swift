@@ -89,7 +89,7 @@ import Testing
 
     // MARK: Tables that do not fit
 
-    /// What a version of the tables, and the oldest program that works with them, make of the programs.
+    /// The answers of the programs to tables of a version, by the oldest program that works with them.
     struct Misfit: Sendable, CustomTestStringConvertible {
         let version: Int64
         let least: Int64

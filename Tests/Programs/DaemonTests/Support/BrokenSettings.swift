@@ -228,10 +228,10 @@ struct BrokenSettings: Sendable {
             "no directory of the audit's heads", "audit:\n  heads: ▸none/heads",
             "DIR/none/heads: cannot be written: DIR/none: No such file or directory"),
         BrokenSettings(
-            "no group of operators", "control:\n  socket: control\n  ▸operators: no-such-group-here",
+            "no group of operators", "control:\n  socket: unix:control\n  ▸operators: no-such-group-here",
             "control.operators: there is no group no-such-group-here"),
         BrokenSettings(
-            "no directory of the control socket", "control:\n  ▸socket: none/control",
+            "no directory of the control socket", "control:\n  ▸socket: unix:none/control",
             "control.socket: the directory DIR/none No such file or directory"),
     ]
 }

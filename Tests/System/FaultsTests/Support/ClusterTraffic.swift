@@ -36,7 +36,7 @@ final class ClusterTraffic: Sendable {
 
     /// The result of every challenge: whether it was approved.
     var ended: [String: Bool] { state.withLock { $0.ended } }
-    /// What the phone signed about each challenge, as the website got it.
+    /// The receipt that the phone signed about each challenge, as the website got it.
     var receipts: [String: String] { state.withLock { $0.receipts } }
     /// The number of used codes of tokens.
     var codes: Int { state.withLock { $0.codes } }
