@@ -1,13 +1,13 @@
 import Relay
 import World
 
-/// What `twoefay migrate` does to the tables of a store.
+/// The steps of `twoefay migrate` for the tables of a store.
 public struct MigrationPlan: Sendable, Equatable {
     /// A part of the plan that is recorded, or can be repeated, as a whole.
     public struct Step: Sendable, Equatable {
         /// The version of the tables afterwards.
         public let version: Int64
-        /// What the step does, as a part of a sentence.
+        /// The effect of the step, as a part of a sentence.
         public let summary: String
         /// The SQL statements in the dialect of the store.
         let statements: [String]
@@ -29,7 +29,7 @@ public struct MigrationPlan: Sendable, Equatable {
     public var changesVersion: Bool { present != nil && steps.contains { $0.kind == .change } }
 }
 
-/// What a migration is doing, for its operator.
+/// The work of a migration at a moment, for its operator.
 public enum MigrationEvent: Sendable, Equatable {
     /// Another program migrates the same database.
     case waits

@@ -93,7 +93,7 @@ public enum AuditTrail {
     /// Some rows that fit.
     public struct Page: Sendable {
         public let events: [AuditEvent]
-        /// Where the next page begins; nil if there are no further rows.
+        /// The place at which the next page begins; nil if there are no further rows.
         public let next: Position?
     }
 
