@@ -61,7 +61,7 @@ import World
         let all = try Self.pages(filter, store)
         #expect(all.count == 2)
         #expect(all.ids.count == Self.rows && all.ids == all.ids.sorted() && all.ids.last == .max)
-        // By time, and of a user.
+        // A search since a time, and a search for a user, walk other indexes to the same rows.
         filter.since = Sample.now
         #expect(try Self.pages(filter, store) == all)
         filter.user = UserID(Self.user)

@@ -1,9 +1,6 @@
 import JSON
-import Log
-import Storage
 import TestSupport
 import Testing
-import World
 
 /// A database server that is killed or hangs: requests are refused in time, memory does not grow,
 /// and the relay continues by itself after the recovery.
@@ -33,13 +30,7 @@ import World
 
     private func fixture() async throws -> (Fixture, MariaDBServer) {
         let server = try Self.server.get()
-        let url = server.url(try server.freshDatabase())
-        let fixture = try await Fixture.start { settings in
-            try Store.open(
-                try StorageURL(url), schema: .migrate, time: SystemTime(), log: Log(minimum: .error, sink: MemorySink())
-            ).close()
-            try settings.set("storage", to: url)
-        }
+        let fixture = try await Fixture.start { try server.store(for: &$0) }
         return (fixture, server)
     }
 

@@ -1,6 +1,4 @@
 import Glibc
-import Log
-import Storage
 import TestSupport
 import Testing
 import World
@@ -51,13 +49,7 @@ import World
     /// A new process would not bring the store back, so the watchdog must not end this one.
     @Test func signsOfLifeGoOnWithoutTheStore() async throws {
         let server = try await blocking { try MariaDBServer() }
-        let url = server.url(try server.freshDatabase())
-        let relay = try await RunningRelay.start { settings in
-            try Store.open(
-                try StorageURL(url), schema: .migrate, time: SystemTime(), log: Log(minimum: .error, sink: MemorySink())
-            ).close()
-            try settings.set("storage", to: url)
-        }
+        let relay = try await RunningRelay.start { try server.store(for: &$0) }
         await relay.stop()
         let socket = try NotifySocket(path: nil)
         let child = try start(.twoefayd, relay.settings, socket, watchdog: "100000")

@@ -214,12 +214,6 @@ import Testing
 
     @Test func stepsOfRekeyAreInTheAudit() async throws {
         let installed = try await Installed()
-        func tool(_ arguments: String...) async throws -> JSONObject {
-            let ended = try await Child.run(
-                try BuiltProgram.twoefay.path, ["--config", installed.settings, "--json"] + arguments)
-            try #require(ended.status == 0, "\(ended.errors)")
-            return try ended.json
-        }
         let steps: [([String], String)] = [
             ([], "rekey.added"), (["--use"], "rekey.used"), (["--finish"], "rekey.finished"),
         ]
@@ -228,11 +222,12 @@ import Testing
                 try BuiltProgram.twoefay.path,
                 ["--config", installed.settings, "rekey", "--reason", "ticket 4711"] + options)
             try #require(ended.status == 0, "\(ended.errors)")
-            let found = try await tool("audit", "search", "--event", event)["rows"]?.array?.compactMap(\.object) ?? []
+            let found =
+                try await installed.tool("audit", "search", "--event", event)["rows"]?.array?.compactMap(\.object) ?? []
             #expect(found.map { $0["reason"] } == ["ticket 4711"], "\(event)")
             #expect(found.first?["note"]?.string?.hasPrefix("key ") == true)
         }
-        #expect(try await tool("audit", "verify")["findings"]?.array == [])
+        #expect(try await installed.tool("audit", "verify")["findings"]?.array == [])
     }
 
     @Test func droppedFactorNamesTheOperator() async throws {

@@ -1,8 +1,5 @@
-import Log
-import Storage
 import TestSupport
 import Testing
-import World
 
 /// The check of a container, `twoefayd --health`, beside a relay that runs.
 @Suite("twoefayd --health", .timeLimit(.minutes(15)), .mayBlock) struct HealthTests {
@@ -34,13 +31,7 @@ import World
     /// Whoever restarts a container that is not healthy would gain nothing while the store is down.
     @Test func relayWithoutItsStoreIsAlive() async throws {
         let server = try await blocking { try MariaDBServer() }
-        let url = server.url(try server.freshDatabase())
-        let relay = try await RunningRelay.start { settings in
-            try Store.open(
-                try StorageURL(url), schema: .migrate, time: SystemTime(), log: Log(minimum: .error, sink: MemorySink())
-            ).close()
-            try settings.set("storage", to: url)
-        }
+        let relay = try await RunningRelay.start { try server.store(for: &$0) }
         server.kill()
         try await relay.logged("event=store.unavailable")
         let ended = try await health(relay)

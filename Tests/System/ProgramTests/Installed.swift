@@ -24,6 +24,14 @@ struct Installed {
             try BuiltProgram.twoefay.path, ["init", directory("relay")] + arguments)
         try #require(made.status == 0, "\(made.errors)")
     }
+
+    /// Runs a command of the tool that succeeds, and returns its JSON.
+    func tool(_ arguments: String...) async throws -> JSONObject {
+        let ended = try await Child.run(
+            try BuiltProgram.twoefay.path, ["--config", settings, "--json"] + arguments)
+        try #require(ended.status == 0, "\(ended.errors)")
+        return try ended.json
+    }
 }
 
 func text(_ path: String) throws -> String { try TextFile.read(path) }

@@ -129,37 +129,31 @@ import Testing
     /// The list of an authority goes with it, because relays refuse a list that they cannot check.
     @Test func formerAuthorityTakesItsListWithIt() async throws {
         let installed = try await Installed()
-        func tool(_ arguments: String...) async throws -> JSONObject {
-            let ended = try await Child.run(
-                try BuiltProgram.twoefay.path, ["--config", installed.settings, "--json"] + arguments)
-            try #require(ended.status == 0, "\(ended.errors)")
-            return try ended.json
-        }
         func check() async throws {
             let ended = try await Child.run(
                 try BuiltProgram.twoefayd.path, ["--config", installed.settings, "--check"])
             #expect(ended.status == 0, "\(ended.errors)")
         }
-        _ = try await tool("website", "add", "shop", "--out", installed.directory.path)
-        _ = try await tool("website", "crl", "--reason", "ticket 12")
+        _ = try await installed.tool("website", "add", "shop", "--out", installed.directory.path)
+        _ = try await installed.tool("website", "crl", "--reason", "ticket 12")
         var settings = try text(installed.settings)
         try settings.set("tls.revoked", to: "website-crl.pem")
         try TextFile.write(settings, to: installed.settings)
-        _ = try await tool("website", "revoke-key", "shop", "--all", "--yes")
-        _ = try await tool("authority", "replace", "websites")
-        _ = try await tool("website", "renew", "shop", "--out", installed.directory.path)
-        #expect(try await tool("website", "crl")["count"] == 0)
+        _ = try await installed.tool("website", "revoke-key", "shop", "--all", "--yes")
+        _ = try await installed.tool("authority", "replace", "websites")
+        _ = try await installed.tool("website", "renew", "shop", "--out", installed.directory.path)
+        #expect(try await installed.tool("website", "crl")["count"] == 0)
         try await check()
         func lists() throws -> Int {
             try text(installed.directory("relay/website-crl.pem")).split(separator: "\n")
                 .count { $0 == "-----BEGIN X509 CRL-----" }
         }
         #expect(try lists() == 2)
-        let finished = try await tool("authority", "finish", "websites", "--yes")
+        let finished = try await installed.tool("authority", "finish", "websites", "--yes")
         #expect(finished["list"]?.object?["count"] == 0, "\(finished)")
         #expect(try lists() == 1)
         try await check()
-        let rows = try await tool("audit", "search", "--event", "website.crl_written")["rows"]?.array
+        let rows = try await installed.tool("audit", "search", "--event", "website.crl_written")["rows"]?.array
         #expect(rows?.count == 2, "\(String(describing: rows))")
         #expect(rows?.compactMap { $0.object?["reason"]?.string } == ["ticket 12"])
     }

@@ -43,8 +43,7 @@ final class ControlSocket {
     private let log: Log
     private let time: any TimeSource
     private let workers: [WorkerThread]
-    private var idle: [WorkerThread]
-    private var queue = ControlQueue<ControlRunner.Job>(threads: ControlSocket.threads)
+    private var queue: ControlQueue<ControlRunner.Job, WorkerThread>
     private var limits = ControlLimits()
     private var watch: DescriptorWatcher?
     private var peers: [Int32: Peer] = [:]
@@ -59,7 +58,7 @@ final class ControlSocket {
         var workers: [WorkerThread] = []
         for _ in 0..<Self.threads { workers.append(try WorkerThread(name: "control")) }
         self.workers = workers
-        idle = workers
+        queue = ControlQueue(threads: workers)
     }
 
     func start() throws(SystemFailure) {
@@ -139,7 +138,7 @@ final class ControlSocket {
             // A request that cannot be read counts, too.
             try pass(fd, isChange: (try? read.get())?.command.isChange == true, at: now)
             let job = try read.get()
-            if let job = queue.add(job, of: job.caller.user, isChange: job.command.isChange) { run(job) }
+            if let started = queue.add(job, of: job.caller.user, isChange: job.command.isChange) { run(started) }
         } catch {
             ControlReply(fd).end(error)
             end(fd)
@@ -160,9 +159,8 @@ final class ControlSocket {
 
     // MARK: Threads
 
-    private func run(_ job: ControlRunner.Job) {
-        // Our own bug: the queue begins no more jobs than there are threads.
-        guard let worker = idle.popLast() else { fatalError("no thread for a command") }
+    private func run(_ started: ControlQueue<ControlRunner.Job, WorkerThread>.Started) {
+        let (job, worker) = started
         let bound = LoopBound(self, on: loop)
         worker.post { [runner, loop] in
             runner.perform(job)
@@ -172,8 +170,7 @@ final class ControlSocket {
 
     private func finished(_ job: ControlRunner.Job, _ worker: WorkerThread) {
         end(job.fd)
-        idle.append(worker)
-        if let next = queue.end(of: job.caller.user, isChange: job.command.isChange) { run(next) }
+        if let next = queue.end(of: job.caller.user, isChange: job.command.isChange, on: worker) { run(next) }
         if peers.isEmpty, let afterStop {
             self.afterStop = nil
             afterStop.resume()

@@ -6,7 +6,7 @@ import Relay
 /// The words of audit rows under `seal: personal`.
 ///
 /// Form: the column `changes` has one seal of all words of the row, and `note` and `reason` are NULL.
-/// So the store does not show which kinds of words a row has, and a seal of long words has room.
+/// This hides which kinds of words a row has, and `changes` is the column with room for a long seal.
 ///
 /// Invariants: the seal names the operation, so the words of another row do not open. It is random,
 /// so equal words have different seals. The digest in the audit row is that of the words in the

@@ -31,8 +31,8 @@ extension [Migration] {
 
     /// Brings the tables up to date. It changes nothing if they are up to date or newer.
     ///
-    /// One program at a time migrates a database: by SQLite's transaction, by `GET_LOCK` on one
-    /// MariaDB server, and by `MigrationLock` in a Galera cluster. `MigrationTests.swift`,
+    /// Only a single program migrates a database at a time: SQLite's transaction, `GET_LOCK` on a
+    /// MariaDB server, or `MigrationLock` in a Galera cluster keeps others out. `MigrationTests.swift`,
     /// `ResumedMigrationTests.swift`, `MigrationLockTests.swift` and `ClusterTests.swift` test it.
     ///
     /// - Returns: the plan, with the steps that this call has done.
@@ -57,7 +57,7 @@ extension [Migration] {
     }
 }
 
-/// One call of `migrate`, over its repetitions after conflicts.
+/// A call of `migrate`, with its repetitions after conflicts.
 private struct MigrationRun {
     let session: any Session
     let dialect: Dialect
