@@ -141,7 +141,8 @@ import Testing
         let shown = try await relay.tool("user", "show", "ada", "--website", "shop", "--json")
         let id = try #require(try JSONReader.read(Array(shown.utf8)).object?["id"]?.string)
         let commands = [
-            ["user", "show", "ada", "--website=shop"], ["user", "search", "ada@exa"], ["user", "search", "+49 151"],
+            ["user", "show", "ada", "--website=shop"], ["user", "search", "ada@exa"],
+            ["user", "search", "+49 151 2345678"],
             ["user", "search", "ada"], ["user", "search", id], ["user", "list", "--website=shop", "--state=active"],
             ["audit", "search", "--user=\(id)", "--event=user."], ["audit", "search", "--user=ada", "--website=shop"],
             ["user", "show", "nobody", "--website=shop"],
@@ -158,7 +159,8 @@ import Testing
                 ["user search (text)", "", ""], ["user search (id)", "", ""], ["user list (state)", "shop", ""],
                 ["", "shop", id], ["", "shop", id], ["user show", "", ""], ["user delete", "shop", id],
             ], "\(rows)")
-        #expect(!text.contains("ada@exa") && !text.contains("151"))
+        // The ids are random, and may have a few of the digits.
+        #expect(["ada@exa", "+49", "151 2345678", "1512345678"].allSatisfy { !text.contains($0) })
     }
 
     @Test(arguments: [["audit", "search", "--limit=10001"], ["outbox", "list", "--limit=10001"]])
