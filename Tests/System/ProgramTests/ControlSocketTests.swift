@@ -32,7 +32,7 @@ import Testing
         let relay = try await Self.relay()
         let done = try await Self.reload(relay, "--json")
         #expect(done.status == 0 && done.output == "{\"restart\":[]}\n", "\(done)")
-        #expect(relay.log.contains("event=daemon.reloaded"))
+        try await relay.logged("event=daemon.reloaded")
 
         try relay.change { settings in
             try settings.set("loops", to: "3")
