@@ -4,16 +4,19 @@ public enum Hex {
         // Converted to an array, here and below, because generic code is not specialised for other
         // modules and costs a call per byte.
         let bytes = Array(bytes)
-        let digits = Array("0123456789abcdef".utf8)
         return String(unsafeUninitializedCapacity: bytes.count * 2) { buffer in
             var at = 0
             for byte in bytes {
-                buffer[at] = digits[Int(byte >> 4)]
-                buffer[at + 1] = digits[Int(byte & 15)]
+                buffer[at] = digit(byte >> 4)
+                buffer[at + 1] = digit(byte & 15)
                 at += 2
             }
             return at
         }
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
     }
 
     /// Decodes text. Returns nil for an odd length, an upper-case letter, or another character. So

@@ -2,10 +2,10 @@
 /// of time.
 extension Timestamp {
     /// `2026-11-21T08:22:34.123Z`
-    public var rfc3339: String { text(separator: "T", end: "Z") }
+    public var rfc3339: String { text(separator: UInt8(ascii: "T"), isZulu: true) }
 
     /// `2026-11-21 08:22:34.123`
-    public var sql: String { text(separator: " ", end: "") }
+    public var sql: String { text(separator: UInt8(ascii: " "), isZulu: false) }
 
     /// Parses the format of `sql`, also with fewer digits of the fraction.
     public init?(sql text: String) { self.init(parsing: text, separator: UInt8(ascii: " "), zulu: false) }
@@ -13,33 +13,41 @@ extension Timestamp {
     /// Parses RFC 3339 in UTC (`Z`), with or without a fraction of a second.
     public init?(rfc3339 text: String) { self.init(parsing: text, separator: UInt8(ascii: "T"), zulu: true) }
 
-    private func text(separator: Unicode.Scalar, end: String) -> String {
+    private func text(separator: UInt8, isZulu: Bool) -> String {
         let days = milliseconds.quotientRoundingDown(by: 86_400_000)
         let (year, month, day) = Self.civil(fromDays: days)
         let rest = milliseconds - days * 86_400_000
-        var text = ""
-        text.reserveCapacity(24)
-        Self.append(year, digits: 4, to: &text)
-        text.append("-")
-        Self.append(month, digits: 2, to: &text)
-        text.append("-")
-        Self.append(day, digits: 2, to: &text)
-        text.unicodeScalars.append(separator)
-        Self.append(rest / 3_600_000, digits: 2, to: &text)
-        text.append(":")
-        Self.append(rest / 60_000 % 60, digits: 2, to: &text)
-        text.append(":")
-        Self.append(rest / 1000 % 60, digits: 2, to: &text)
-        text.append(".")
-        Self.append(rest % 1000, digits: 3, to: &text)
-        text.append(end)
-        return text
-    }
-
-    private static func append(_ value: Int64, digits: Int, to text: inout String) {
-        let plain = String(value)
-        for _ in 0..<max(0, digits - plain.utf8.count) { text.append("0") }
-        text.append(plain)
+        // A peer may have chosen a year with more digits.
+        var head = String(year)
+        while head.utf8.count < 4 { head = "0" + head }
+        // A request makes several such texts, so they are written in place.
+        return String(unsafeUninitializedCapacity: head.utf8.count + 20) { text in
+            var at = 0
+            for byte in head.utf8 {
+                text[at] = byte
+                at += 1
+            }
+            func append(_ mark: UInt8, _ value: Int64, digits: Int) {
+                text[at] = mark
+                var rest = value
+                for place in stride(from: at + digits, to: at, by: -1) {
+                    text[place] = UInt8(ascii: "0") + UInt8(rest % 10)
+                    rest /= 10
+                }
+                at += digits + 1
+            }
+            append(UInt8(ascii: "-"), month, digits: 2)
+            append(UInt8(ascii: "-"), day, digits: 2)
+            append(separator, rest / 3_600_000, digits: 2)
+            append(UInt8(ascii: ":"), rest / 60_000 % 60, digits: 2)
+            append(UInt8(ascii: ":"), rest / 1000 % 60, digits: 2)
+            append(UInt8(ascii: "."), rest % 1000, digits: 3)
+            if isZulu {
+                text[at] = UInt8(ascii: "Z")
+                at += 1
+            }
+            return at
+        }
     }
 
     private init?(parsing text: String, separator: UInt8, zulu: Bool) {

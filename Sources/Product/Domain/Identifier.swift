@@ -9,8 +9,11 @@ public struct Identifier<Thing>: Hashable, Sendable, CustomStringConvertible {
     /// Creates an identifier; nil unless there are exactly 16 bytes.
     public init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == 16 else { return nil }
-        high = bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
-        low = bytes.dropFirst(8).reduce(0) { $0 << 8 | UInt64($1) }
+        var value: (high: UInt64, low: UInt64) = (0, 0)
+        // Copied as a whole, because generic code is not specialised for other modules, and would
+        // cost a call for each byte.
+        withUnsafeMutableBytes(of: &value) { $0.copyBytes(from: bytes) }
+        (high, low) = (UInt64(bigEndian: value.high), UInt64(bigEndian: value.low))
     }
 
     /// Creates an identifier from the first 16 bytes of a digest or of random bytes.
@@ -29,9 +32,7 @@ public struct Identifier<Thing>: Hashable, Sendable, CustomStringConvertible {
     }
 
     public var bytes: [UInt8] {
-        [high, low].flatMap { (half: UInt64) in
-            stride(from: 56, through: 0, by: -8).map { (shift: Int) in UInt8(truncatingIfNeeded: half >> shift) }
-        }
+        withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Array($0) }
     }
 
     public var text: String { Hex.encode(bytes) }

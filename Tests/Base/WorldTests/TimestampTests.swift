@@ -19,6 +19,11 @@ import World
         #expect(Timestamp(sql: sql)?.milliseconds == milliseconds)
     }
 
+    @Test func yearsOfMoreDigitsAreWritten() {
+        #expect(Timestamp(milliseconds: 253_402_300_800_000).rfc3339 == "10000-01-01T00:00:00.000Z")
+        #expect(Timestamp(milliseconds: 253_402_300_800_000).sql == "10000-01-01 00:00:00.000")
+    }
+
     @Test(
         "Examples of RFC 3339 §5.8 in UTC",
         arguments: [
