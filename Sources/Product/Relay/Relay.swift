@@ -63,7 +63,8 @@ public final class Relay: Sendable {
     var phones: any PhoneCertificates { phoneIssuer.withLock { $0 } }
     public let operations: Operations
     private let sealers: Mutex<Sealer>
-    private let policies: Mutex<Policy>
+    /// The installation's policy, and those that stored texts make of it.
+    let policies: ReadPolicies
     let adjustables: Mutex<AdjustableSettings>
     let signers: Mutex<StatementSigner?>
     private let verifiers: Mutex<AttestationVerifier>
@@ -89,7 +90,6 @@ public final class Relay: Sendable {
     let quotaNotices = QuotaLog()
     let usage = WebsiteUsage()
     let limitNotices = WebsiteLimitLog()
-    let heldLimits = HeldLimits()
     /// The websites whose outdated policies were logged.
     let outdatedPolicies = Mutex<Set<WebsiteID>>([])
     let changeFeed = ChangeFeed()
@@ -160,7 +160,7 @@ public final class Relay: Sendable {
         self.webhooks = WebhookDispatcher(webhooks)
         phoneIssuer = Mutex(phones)
         sealers = Mutex(sealer)
-        policies = Mutex(settings.policy)
+        policies = ReadPolicies(settings.policy)
         adjustables = Mutex(AdjustableSettings(settings))
         signers = Mutex(statements)
         verifiers = Mutex(attestations)
@@ -189,13 +189,10 @@ public final class Relay: Sendable {
     public func replace(_ sealer: Sealer) { sealers.withLock { $0 = sealer } }
 
     /// The policy of websites that set nothing else.
-    var defaultPolicy: Policy { policies.withLock { $0 } }
+    var defaultPolicy: Policy { policies.installation }
 
     /// Uses these policies for later requests. An open challenge keeps those of its beginning.
-    public func replace(_ policy: Policy) {
-        policies.withLock { $0 = policy }
-        heldLimits.clear()
-    }
+    public func replace(_ policy: Policy) { policies.replace(policy) }
 
     /// The judge of attestations. Its files may change at any time, so each use reads this property
     /// once.

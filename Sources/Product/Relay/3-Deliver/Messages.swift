@@ -124,7 +124,7 @@ extension Relay {
     private func recovery(_ mailed: MailedRecovery, of row: MessageRow, at now: Timestamp) -> Message.Recovery? {
         let use = OperationSecret.Use(.recoveryMail, user: row.user, website: row.website)
         guard let secret = try? opened(mailed.sealed, for: use, of: ActivationMail.row(of: row.id)),
-            let page = (try? defaultPolicy.changed(by: mailed.policy))?.recoveryURL
+            let page = (try? policies.policy(changedBy: mailed.policy))?.recoveryURL
         else { return nil }
         let link = RecoveryToken.address(secret, event: mailed.event, at: page)
         guard mailed.isAnnouncement else { return .begin(link) }

@@ -73,7 +73,7 @@ extension Relay {
             environment: row.environment,
             // If the policy cannot be read any more, the push shows the least, because the website
             // may have chosen minimal detail.
-            detail: (try? defaultPolicy.changed(by: row.policy))?.pushDetail ?? .minimal, website: row.website,
+            detail: (try? policies.policy(changedBy: row.policy))?.pushDetail ?? .minimal, website: row.website,
             service: shown.service, ip: shown.ip, place: shown.place, askedAt: row.askedAt, expiresAt: row.expiresAt,
             deliverBy: Push.deliverBy(row.askedAt, row.expiresAt, at: time.now()), attempts: row.attempts)
         await deliver(push)

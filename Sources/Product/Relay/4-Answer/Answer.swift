@@ -288,7 +288,7 @@ extension Relay {
 
     func policy(_ json: String, of challenge: ChallengeID) throws(Refusal) -> Policy {
         do {
-            return try defaultPolicy.changed(by: json)
+            return try policies.policy(changedBy: json)
         } catch {
             log.error("challenge.policy", [.challenge: challenge.text, .reason: error.message])
             throw .broken

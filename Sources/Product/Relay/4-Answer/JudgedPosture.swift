@@ -143,7 +143,7 @@ extension Relay {
         var pin: PhonePIN?
         for index in pending.indices {
             // The answer to a challenge with an unreadable policy is refused anyway.
-            guard let policy = try? defaultPolicy.changed(by: pending[index].policy), policy.answers != .website
+            guard let policy = try? policies.policy(changedBy: pending[index].policy), policy.answers != .website
             else { continue }
             if policy.asksPosture {
                 let counts = policy.attestation.strictest != .none

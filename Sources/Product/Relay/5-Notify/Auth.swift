@@ -116,8 +116,11 @@ extension ChallengeResult {
     /// Whether the website demanded a recent verification. Otherwise the phone would decide what the
     /// website sees.
     private static func demandsVerification(_ row: ChallengeRow) -> Bool {
-        (try? Policy().changed(by: row.policy))?.maxUVAge != nil
+        (try? texts.policy(changedBy: row.policy))?.maxUVAge != nil
     }
+
+    /// The policies of challenges, without those of the installation.
+    private static let texts = ReadPolicies(Policy())
 
     private static func assurance(_ row: ChallengeRow, _ factor: Factor) -> Assurance {
         Assurance(factor: factor, numberAsked: row.number != nil, uv: row.uv ?? .none)

@@ -56,7 +56,7 @@ extension Relay {
         // If the website accepts no answer by phone, a challenge is not shown, because the phone
         // could not answer it.
         var pending = open.compactMap { each -> Pending? in
-            guard let policy = try? defaultPolicy.changed(by: each.policy) else { return each }
+            guard let policy = try? policies.policy(changedBy: each.policy) else { return each }
             guard policy.factors.contains(.push) else { return nil }
             var each = each
             each.asksPlace = policy.phonePlace != .ignore && policy.answers == .signed

@@ -98,7 +98,7 @@ extension Relay {
     /// installation.
     func website(_ row: WebsiteRow) throws(Refusal) -> Website {
         do {
-            let policy = try defaultPolicy.changed(by: row.policy) { noteOutdated($0, of: row) }
+            let policy = try policies.policy(changedBy: row.policy) { noteOutdated($0, of: row) }
             return Website(id: row.id, name: row.name, displayName: row.displayName, policy: policy)
         } catch {
             log.error("website.policy", [.website: row.name, .reason: error.message])

@@ -97,15 +97,13 @@ extension Relay {
     /// The limits of a website whose row was read with something else. If its policies cannot be
     /// read, those of the settings apply.
     func limited(_ id: WebsiteID, _ name: String, policy: String) -> LimitedWebsite {
-        let defaults = defaultPolicy
-        let limits = (try? defaults.changed(by: policy))?.limits ?? defaults.limits
+        let limits = (try? policies.policy(changedBy: policy))?.limits ?? defaultPolicy.limits
         return LimitedWebsite(id: id, name: name, limits: limits)
     }
 
-    /// The maximum number of held requests of a website and its phones. The row of a phone's
-    /// website has the policies as text, so the last reading is kept.
+    /// The maximum number of held requests of a website and its phones.
     public func mostHeld(_ website: WebsiteID, _ name: String, policy: String) -> Int? {
-        heldLimits.most(of: website, policy: policy) { limited(website, name, policy: policy).limits[.held] }
+        limited(website, name, policy: policy).limits[.held]
     }
 }
 
@@ -126,19 +124,4 @@ final class WebsiteLimitLog: Sendable {
     func log(_ limit: WebsiteLimit, of website: WebsiteID, at now: Instant) -> Int? {
         bursts.withLock { $0[Subject(website: website, limit: limit), default: LogThrottle()].record(at: now) }
     }
-}
-
-/// The limits of held requests as they were last read, for each website.
-final class HeldLimits: Sendable {
-    private let known = Mutex<[WebsiteID: (policy: String, most: Int?)]>([:])
-
-    func most(of website: WebsiteID, policy: String, _ read: () -> Int?) -> Int? {
-        if let found = known.withLock({ $0[website] }), found.policy == policy { return found.most }
-        let most = read()
-        known.withLock { $0[website] = (policy, most) }
-        return most
-    }
-
-    /// Forgets all, because the policies of the settings have changed.
-    func clear() { known.withLock { $0 = [:] } }
 }
