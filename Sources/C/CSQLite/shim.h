@@ -12,6 +12,10 @@ static inline int csqlite_bind_blob(sqlite3_stmt *statement, int place, const vo
     return sqlite3_bind_blob(statement, place, bytes, count, SQLITE_TRANSIENT);
 }
 
+/// Turns off the statistics about memory, which take a lock of the whole process at each allocation.
+/// `sqlite3_config` is variadic, and must be called before anything else of SQLite.
+static inline void csqlite_configure(void) { sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
+
 /// Hardens a connection; `sqlite3_db_config` is variadic. A text in double quotes is only a name,
 /// and SQL cannot corrupt the database file or use a malicious schema.
 static inline void csqlite_harden(sqlite3 *database) {

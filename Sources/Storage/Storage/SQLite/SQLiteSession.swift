@@ -28,6 +28,9 @@ final class SQLiteSession: Session {
     private static let commit = Statement("COMMIT")
     private static let rollBack = Statement("ROLLBACK")
 
+    /// Configures SQLite once in each process.
+    private static let configured: Void = csqlite_configure()
+
     /// Opens a database.
     ///
     /// - Parameters:
@@ -44,6 +47,7 @@ final class SQLiteSession: Session {
         } else {
             flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
         }
+        Self.configured
         var opened: OpaquePointer?
         let status = sqlite3_open_v2(path ?? ":memory:", &opened, flags, nil)
         guard let opened else { throw .refused("SQLite has no memory left") }
