@@ -65,16 +65,18 @@ struct Transaction {
     }
 
     /// Runs a batch that only reads. It sends checks and reads together, because there are no
-    /// writes that must wait for a check.
+    /// writes that must wait for a check. Requests that ask the same share one answer.
     private func read(
         on session: any Session, _ authenticator: RowAuthenticator
     ) throws(SessionFailure) -> [Result<[Rows], StoreFailure>] {
         var check = RowCheck(entries.map(\.submission.script), purpose, authenticator)
         let checks = check.steps
-        let rows = try session.run(checks + steps(without: [], forged: [:], AuditBatch()))
+        let reads = DistinctSteps(steps(without: [], forged: [:], AuditBatch()))
+        let rows = try session.run(checks + reads.distinct)
         try session.commit()
         try check.check(rows.prefix(checks.count))
-        return answers(rows.dropFirst(checks.count), [], forged: [:]).enumerated().map { index, answer in
+        let answered = reads.answers(rows.dropFirst(checks.count))
+        return answers(answered[...], [], forged: [:]).enumerated().map { index, answer in
             check.forged[index].map { .failure(.forged($0)) } ?? answer
         }
     }

@@ -10,9 +10,12 @@ extension Store: AuthenticationStore {
             Query(
                 script: Script(
                     "website", rows: [.website(named: name), .websiteKey(key)],
-                    reads: [websiteByKey(name: .text(name), thumbprint: .blob(key), now: .timestamp(now))])
+                    reads: [websiteByKey(name: .text(name), thumbprint: .blob(key))])
             ) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
+                // The statement does not contain the time, so that the requests of a website that
+                // wait together are one read.
+                if let end = try row.optionalTimestamp("ends_at"), end <= now { return nil }
                 return try WebsiteColumns.read(row)
             })
     }
@@ -20,9 +23,8 @@ extension Store: AuthenticationStore {
 
 private let websiteByKey = Statement(
     """
-    SELECT \(WebsiteColumns.list) FROM website w JOIN website_key k ON k.website_id = w.id
+    SELECT \(WebsiteColumns.list), k.ends_at FROM website w JOIN website_key k ON k.website_id = w.id
     WHERE w.name = :name AND k.thumbprint = :thumbprint AND w.state = 'active'
-    AND (k.ends_at IS NULL OR k.ends_at > :now)
     """)
 
 /// The columns of the website of a request, and how they are read.
