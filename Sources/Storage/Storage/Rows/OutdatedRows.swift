@@ -33,7 +33,7 @@ public struct OutdatedRow: Sendable {
         return found
     }
 
-    /// The events of each table that are written together with the row, under the same operation.
+    /// The events of each table that are written together with the row.
     private static let searches = [
         search(
             "website", "website_id",
@@ -52,7 +52,11 @@ public struct OutdatedRow: Sendable {
                 "pin.reset", "pin.unlocked", "pin.locked", "puk.locked", "unlock.issued", "unlock.withdrawn",
                 "unlock.locked",
             ]),
-        search("challenge", "challenge_id", ["challenge.answered", "challenge.ended"]),
+        // A lock ends logins under its own operation, and audits each end afterwards, under the login's
+        // id. Such an end is missing only from a login that is open.
+        search(
+            "challenge", "challenge_id", ["challenge.answered", "challenge.ended"],
+            unless: "last.operation = r.id AND r.decided_at IS NOT NULL"),
         // A binding that stored an attestation has its verdict as the outcome. The end of a wait for
         // approval is `device.bound`, too, and has none.
         search(
@@ -79,8 +83,10 @@ public struct OutdatedRow: Sendable {
     ///   - key: the primary key of the table.
     ///   - column: the column of the audit that has the key.
     ///   - haveOutcome: whether only events with an outcome count.
+    ///   - hasIt: the condition under which the row `r` has the change of the event `last` anyway.
     private static func search(
-        _ table: String, key: String = "id", _ column: String, _ events: [String], haveOutcome: Bool = false
+        _ table: String, key: String = "id", _ column: String, _ events: [String], haveOutcome: Bool = false,
+        unless hasIt: String = "1 = 0"
     ) -> (table: String, statement: Statement) {
         let list = events.map { "'\($0)'" }.joined(separator: ", ")
         let counts = "e.event IN (\(list))" + (haveOutcome ? " AND e.outcome IS NOT NULL" : "")
@@ -90,7 +96,7 @@ public struct OutdatedRow: Sendable {
             JOIN audit written ON written.operation = r.operation
             JOIN (SELECT e.\(column) AS id, max(e.id) AS last_id FROM audit e WHERE \(counts) GROUP BY e.\(column)) newest
             ON newest.id = r.\(key) AND newest.last_id > written.id
-            JOIN audit last ON last.id = newest.last_id
+            JOIN audit last ON last.id = newest.last_id AND NOT (\(hasIt))
             ORDER BY r.\(key)
             """)
         return (table, statement)
