@@ -15,7 +15,8 @@ extension Accounts.Device {
 
     func row(at now: Timestamp) -> [String] {
         [
-            view.id.text, view.name ?? "", view.platform.rawValue, view.stateText(at: now), stoppedBy?.rawValue ?? "",
+            view.id.text, view.name ?? "", view.platform.rawValue,
+            view.stateText(at: now) + (view.verifySince == nil ? "" : ", verify"), stoppedBy?.rawValue ?? "",
             attestation?.verdict.rawValue ?? "", view.createdAt.rfc3339,
             view.lastSeenAt?.rfc3339 ?? "never", String(view.counts.successes), String(view.counts.failures),
             String(failures),

@@ -17,9 +17,10 @@ extension Tool {
         let none =
             "\(user.fullName) has no phone. "
             + "Bind one through the website, or: twoefay user activate \(user.username.asShellWord) --website \(user.website)"
+        let table = Table(Accounts.Device.headings, user.devices.map { $0.row(at: store.now) }).text
+        let doubts = user.devices.compactMap(\.verifyText).map { "\n\($0)" }
         return Report(
-            user.devices.isEmpty
-                ? none : Table(Accounts.Device.headings, user.devices.map { $0.row(at: store.now) }).text,
+            user.devices.isEmpty ? none : ([table] + doubts).joined(separator: "\n"),
             json: .object([
                 "user": .string(user.username), "website": .string(user.website),
                 "devices": .array(user.devices.map { $0.json(at: store.now) }),

@@ -71,6 +71,7 @@ extension Accounts.User {
                 ? "No phone is bound. Bind one through the website, or: "
                     + "twoefay user activate \(username.asShellWord) --website \(website)"
                 : Table(Accounts.Device.headings, devices.map { $0.row(at: now) }).text)
+        lines += devices.compactMap(\.verifyText).map { "\n\($0)" }
         if !factors.isEmpty { lines.append("\n" + Table(CodeFactor.headings, factors.map(\.row)).text) }
         if let lockedAt = codes.lockedAt {
             lines.append(

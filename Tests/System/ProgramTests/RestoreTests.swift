@@ -179,6 +179,11 @@ import Testing
         #expect(try await device()["verify_since"]?.string != nil)
         let shown = try await fixture.json("device", "show", phone.device)
         #expect(shown["verify_since"]?.string != nil)
+        for command in [["user", "show"], ["device", "list"]] {
+            let seen = try await fixture.tool(command + ["bea", "--website", "shop"])
+            #expect(seen.output.contains("active, verify"), "\(seen)")
+            #expect(seen.output.contains("twoefay device verify \(phone.device)"), "\(seen)")
+        }
         let verified = try await fixture.shop.curl(
             "PATCH", "/user/bea/devices/\(phone.device)", json: #"{"verified":true}"#)
         #expect(verified.status == 200, "\(verified)")
