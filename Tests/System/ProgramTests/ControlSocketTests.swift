@@ -231,7 +231,7 @@ import Testing
             let account = ["--reuid", ControlPeer.account, "--regid", ControlPeer.account, "--groups", group]
             return try await Child(
                 "/usr/bin/setpriv", account + [tool] + words,
-                environment: ["TWOEFAY_CONTROL": relay.file("control"), "TWOEFAY_CONFIG": relay.settings]
+                environment: ["TWOEFAY_CONTROL": "unix:" + relay.file("control"), "TWOEFAY_CONFIG": relay.settings]
             ).ended()
         }
         let ada = ["ada", "--website", "shop"]

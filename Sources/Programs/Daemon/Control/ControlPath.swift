@@ -15,7 +15,7 @@ extension Settings {
     ///
     /// - Parameter isRelaysOwn: whether only a running relay can perform the command.
     public static func control(of invocation: Invocation, isRelaysOwn: Bool = false) throws(Failure) -> String? {
-        if let path = invocation.value("control") { return path }
+        if let text = invocation.value("control") { return path(written: text) }
         guard let file = file(invocation), Files.isReadable(file) else { return standardSocket }
         let settings = try load(invocation)
         if !isRelaysOwn, Files.isReadable(settings.path(of: settings.masterKey)) { return nil }
@@ -24,8 +24,14 @@ extension Settings {
 
     /// The socket that the environment names, or the standard one if it exists.
     private static var standardSocket: String? {
-        if let path = getenv(controlVariable).map({ String(cString: $0) }), !path.isEmpty { return path }
+        if let text = getenv(controlVariable).map({ String(cString: $0) }), !text.isEmpty { return path(written: text) }
         return Files.exists(standardControl) ? standardControl : nil
+    }
+
+    /// Returns the path of a socket that may be written as `control.socket` is: `unix:/run/…`.
+    private static func path(written text: String) -> String {
+        let prefix = "unix:"
+        return text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : text
     }
 }
 
