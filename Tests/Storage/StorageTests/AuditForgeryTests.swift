@@ -86,6 +86,110 @@ import World
         #expect(try fixture.verify().findings == [])
     }
 
+    /// Words of another type are not in the digest as they stand, and readers skip them.
+    @Test func wordsOfWrongTypesAreNamed() throws {
+        let fixture = try Self.filled(.file)
+        defer { fixture.close() }
+        let isFirst = "operation = (SELECT operation FROM audit WHERE id = 1)"
+        for change in ["changes = x'41'", "reason = x''", "note = CAST(note AS BLOB)", "salt = 'text'"] {
+            let statement = "UPDATE audit_detail SET \(change) WHERE \(isFirst)"
+            try fixture.changing(["audit_detail"], where: isFirst, [statement]) {
+                let found = try fixture.verify().findings
+                #expect(found.map(\.kind) == [.detail] && found.first?.id == 1, "\(change)")
+            }
+        }
+        #expect(try fixture.verify().findings == [])
+    }
+
+    /// Somebody adds words to a row that has none, and to one whose words were deleted with their user.
+    @Test(arguments: engines, ["x'11'", "'salt'"]) func addedWordsAreNamed(_ engine: Engine, salt: String) throws {
+        let fixture = try AuditFixture(engine)
+        defer { fixture.close() }
+        let store = try fixture.open()
+        defer { store.close() }
+        let user = [UInt8](repeating: 9, count: 16)
+        try AuditFixture.write(1, to: store, note: nil)
+        _ = try store.runBlocking(AuditFixture.script(user: user))
+        _ = try store.runBlocking(AuditFixture.script(event: "user.forgotten", user: user, note: nil))
+        try fixture.forge("DELETE FROM audit_detail")
+        let before = try fixture.verify()
+        #expect(before.findings == [] && before.deletedDetails == 1)
+        try fixture.forge(
+            "INSERT INTO audit_detail (operation, salt, note) SELECT operation, \(salt), 'planted' FROM audit WHERE id < 3")
+        let after = try fixture.verify()
+        #expect(after.findings.map(\.kind) == [.detail, .detail])
+        #expect(Set(after.findings.map(\.id)) == [1, 2])
+        #expect(after.deletedDetails == 0)
+    }
+
+    @Test(arguments: engines) func wordsOfNoRowAreNamed(_ engine: Engine) throws {
+        let fixture = try Self.filled(engine)
+        defer { fixture.close() }
+        try fixture.forge(
+            "INSERT INTO audit_detail (operation, salt, note) VALUES (\(Self.operation), \(Self.operation), 'planted')")
+        let found = try fixture.verify().findings
+        #expect(found.map(\.kind) == [.detail])
+        #expect(found.first?.operation == [UInt8](repeating: 0x55, count: 16))
+    }
+
+    /// Reads of binary keys do not find keys of other types.
+    @Test func keysOfWrongTypesAreNamed() throws {
+        let fixture = try Self.filled(.file)
+        defer { fixture.close() }
+        let columns = [
+            ("audit_writer", "id", "program, host, started_at, public_key, mac", AuditFinding.Kind.writer),
+            ("audit_checkpoint", "writer", "sequence, hash, at, mac", .writer),
+            ("audit_link", "writer", "sequence, at, former, entries, hash, signature", .link),
+            ("audit_detail", "operation", "salt, note, changes, reason", .detail),
+        ]
+        try fixture.forge(
+            "INSERT INTO audit_checkpoint SELECT 'kept', 1, x'00', at, NULL FROM audit_link LIMIT 1")
+        for (table, key, others, kind) in columns {
+            try fixture.forge("INSERT INTO \(table) (\(key), \(others)) SELECT 'planted', \(others) FROM \(table) LIMIT 1")
+            let found = try fixture.verify().findings.filter { $0.text.contains("'planted'") }
+            #expect(found.map(\.kind) == [kind], "\(table)")
+            #expect(found.first?.text.contains(table) == true)
+            try fixture.forge("DELETE FROM \(table) WHERE \(key) = 'planted'")
+        }
+    }
+
+    @Test(arguments: engines) func lowestNumbersAreRead(_ engine: Engine) throws {
+        let fixture = try Self.filled(engine)
+        defer { fixture.close() }
+        let lowest = "(-9223372036854775807 - 1)"
+        try fixture.forge(
+            "INSERT INTO audit (id, operation, at, event) SELECT \(lowest), \(Self.operation), at, 'user.locked' "
+                + "FROM audit WHERE id = 3")
+        let rows = try fixture.verify().findings
+        #expect(rows.map(\.kind) == [.inserted] && rows.first?.id == .min)
+        try fixture.forge("DELETE FROM audit WHERE id < 0")
+        try fixture.forge(
+            "INSERT INTO audit_link (writer, sequence, at, former, entries, hash, signature) "
+                + "SELECT writer, \(lowest), at, former, entries, hash, signature FROM audit_link ORDER BY writer, sequence "
+                + "LIMIT 1")
+        let links = try fixture.verify().findings
+        #expect(links.map(\.kind) == [.link] && links.first?.link == .min)
+    }
+
+    /// A link without a number comes last. It must not hide the links that no row names any more.
+    @Test func linkWithoutANumberHidesNoRemovedRows() throws {
+        let fixture = try AuditFixture(.file)
+        defer { fixture.close() }
+        let store = try fixture.open(batch: 1)
+        let links = AuditReads.linksOfPage
+        try AuditFixture.write(2 * links, to: store)
+        store.close()
+        try fixture.forge(
+            "DELETE FROM audit_detail WHERE operation IN (SELECT operation FROM audit WHERE link > \(links))",
+            "DELETE FROM audit WHERE link > \(links)",
+            "INSERT INTO audit_link SELECT writer, x'00', at, former, entries, hash, signature FROM audit_link "
+                + "WHERE sequence = 1")
+        let found = try fixture.verify().findings
+        #expect(found.count { $0.kind == .removed } == links)
+        #expect(found.count { $0.kind == .link } == 1)
+        #expect(found.count == links + 1)
+    }
+
     /// A false head above the genuine one does not hide that the end of the chain is missing.
     @Test(arguments: engines) func falseHeadHidesNoTruncation(_ engine: Engine) throws {
         let fixture = try Self.filled(engine)

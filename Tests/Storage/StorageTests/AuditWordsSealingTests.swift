@@ -117,7 +117,9 @@ import World
             "note = 'planted'", "reason = 'planted'", "changes = \(other)", "changes = substr(changes, 1, 60)",
             "changes = 'sealed:key-1:'", "changes = 'sealed:'", "changes = 'planted'", "changes = NULL",
         ]
-        for change in changes {
+        // SQLite stores values of any type in any column.
+        let types = ["note = x'706c'", "reason = x'00'", "changes = x'00'", "salt = 'text'"]
+        for change in changes + (engine == .file ? types : []) {
             let statement = "UPDATE audit_detail SET \(change) WHERE \(first)"
             try fixture.changing(["audit_detail"], where: first, [statement]) {
                 let check = try fixture.verify(personal: personal)

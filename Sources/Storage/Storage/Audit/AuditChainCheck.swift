@@ -13,8 +13,8 @@ struct AuditChainCheck {
     let isProven: Bool
     /// The number of the last link that was read or deleted by retention.
     private(set) var last: Int64 = 0
-    /// The number of the last row of `audit_link` that was read.
-    var cursor = Int64.min
+    /// The number of the last row of `audit_link` that was read; nil before the first one.
+    var cursor: Int64?
     /// Whether there was no further link when the last ones were read.
     var isAtEnd = false
     /// The head outside of the store with which the chain is compared.

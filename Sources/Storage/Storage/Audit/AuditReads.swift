@@ -20,6 +20,9 @@ enum AuditReads {
         SELECT writer, max(sequence) AS last FROM audit_link WHERE writer > :writer GROUP BY writer ORDER BY writer
         LIMIT \(pageSize)
         """)
+    /// The first page needs no number: somebody may have planted a link under the lowest one.
+    static let firstLinks = Statement(
+        "SELECT \(AuditLink.columns) FROM audit_link WHERE writer = :writer ORDER BY sequence LIMIT \(linksOfPage)")
     static let links = Statement(
         """
         SELECT \(AuditLink.columns) FROM audit_link WHERE writer = :writer AND sequence > :sequence
@@ -27,6 +30,11 @@ enum AuditReads {
         """)
     static let link = Statement(
         "SELECT \(AuditLink.columns) FROM audit_link WHERE writer = :writer AND sequence = :sequence")
+    static let firstRows = Statement(
+        """
+        SELECT \(columns) FROM audit a LEFT JOIN audit_detail d ON d.operation = a.operation
+        WHERE a.id <= :last ORDER BY a.id LIMIT \(pageSize)
+        """)
     static let rows = Statement(
         """
         SELECT \(columns) FROM audit a LEFT JOIN audit_detail d ON d.operation = a.operation
@@ -44,6 +52,24 @@ enum AuditReads {
         SELECT \(columns) FROM audit a LEFT JOIN audit_detail d ON d.operation = a.operation
         WHERE a.user_id = :user AND a.event = 'user.forgotten' ORDER BY a.at DESC, a.id DESC LIMIT 100
         """)
+
+    /// The operations of words, each with the number of its row.
+    static let words = Statement(
+        """
+        SELECT d.operation, a.id AS row_id FROM audit_detail d LEFT JOIN audit a ON a.operation = d.operation
+        WHERE d.operation > :operation ORDER BY d.operation LIMIT \(pageSize)
+        """)
+
+    /// The keys that are not binary, by their tables. No other read sees them: SQLite stores values of any
+    /// type in any column, and sorts those of all other types before binary ones. MariaDB has none.
+    static let strays = [
+        "audit_writer": Statement("SELECT id AS stray FROM audit_writer WHERE id <= x'' ORDER BY id LIMIT 100"),
+        "audit_checkpoint": Statement(
+            "SELECT writer AS stray FROM audit_checkpoint WHERE writer <= x'' ORDER BY writer LIMIT 100"),
+        "audit_link": Statement("SELECT writer AS stray FROM audit_link WHERE writer <= x'' ORDER BY writer LIMIT 100"),
+        "audit_detail": Statement(
+            "SELECT operation AS stray FROM audit_detail WHERE operation <= x'' ORDER BY operation LIMIT 100"),
+    ]
 
     /// The columns that the digest covers, and then the words.
     private static let columns =

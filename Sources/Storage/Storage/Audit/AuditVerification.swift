@@ -57,12 +57,13 @@ public struct AuditVerification {
         if let heads { check.selection = try AuditHeadSelection(heads) }
         try check.readWriters()
         try check.noteHeads(heads)
-        let last = try check.readRows(after: .min, progress)
+        let last = try check.readRows(after: nil, progress)
         try check.readOtherLinks()
         _ = try check.readRows(after: last, progress)
         try check.lookAgain()
         try check.compareHeads()
         check.reportWriters()
+        try check.reportStrays()
         return check
     }
 
@@ -166,16 +167,23 @@ public struct AuditVerification {
 
     // MARK: Links
 
-    /// Reads the links of a chain until it has the number that a row names.
-    private mutating func advance(_ writer: [UInt8], to number: Int64) throws(StoreFailure) {
+    /// Reads the links of a chain until it has the number that a row names, or all if that is nil.
+    private mutating func advance(_ writer: [UInt8], to number: Int64?) throws(StoreFailure) {
         guard try hasChain(writer) else { return }
-        while let chain = chains[writer], !chain.isAtEnd, chain.cursor < number {
+        while let chain = chains[writer], !chain.isAtEnd, isBefore(chain.cursor, number) {
             try readLinks(of: writer, after: chain.cursor)
         }
     }
 
-    private mutating func readLinks(of writer: [UInt8], after cursor: Int64) throws(StoreFailure) {
-        let page = try read(AuditReads.links(writer: .blob(writer), sequence: .integer(cursor)))
+    private func isBefore(_ cursor: Int64?, _ number: Int64?) -> Bool {
+        guard let cursor, let number else { return true }
+        return cursor < number
+    }
+
+    private mutating func readLinks(of writer: [UInt8], after cursor: Int64?) throws(StoreFailure) {
+        let page = try read(
+            cursor.map { AuditReads.links(writer: .blob(writer), sequence: .integer($0)) }
+                ?? AuditReads.firstLinks(writer: .blob(writer)))
         if page.count < AuditReads.linksOfPage { chains[writer]?.isAtEnd = true }
         for row in page {
             links += 1
@@ -230,10 +238,14 @@ public struct AuditVerification {
             for row in page {
                 guard case .blob(let writer) = try row.value("writer") else { continue }
                 last = writer
-                guard case .integer(let end) = try row.value("last") else { continue }
                 let isKnown = try hasChain(writer)
                 if !isKnown { begin(writer, AuditChainCheck(key: nil, isProven: false)) }
-                if chains[writer]?.cursor ?? end < end { chains[writer]?.isAtEnd = false }
+                // A planted link without a number must not hide the links before it.
+                guard case .integer(let end) = try row.value("last") else {
+                    try advance(writer, to: nil)
+                    continue
+                }
+                if isBefore(chains[writer]?.cursor, end) { chains[writer]?.isAtEnd = false }
                 try advance(writer, to: end)
             }
             guard page.count == AuditReads.pageSize else { return }
@@ -243,11 +255,13 @@ public struct AuditVerification {
     // MARK: Rows
 
     /// Reads the rows up to the one that is the last one now, and returns its number.
-    private mutating func readRows(after start: Int64, _ progress: (Int) -> Void) throws(StoreFailure) -> Int64 {
-        let last = try read(AuditReads.lastRow()).first?.optionalInteger("last") ?? start
+    private mutating func readRows(after start: Int64?, _ progress: (Int) -> Void) throws(StoreFailure) -> Int64? {
+        guard let last = try read(AuditReads.lastRow()).first?.optionalInteger("last") else { return start }
         var id = start
         while true {
-            let page = try read(AuditReads.rows(id: .integer(id), last: .integer(last)))
+            let page = try read(
+                id.map { AuditReads.rows(id: .integer($0), last: .integer(last)) }
+                    ?? AuditReads.firstRows(last: .integer(last)))
             for row in page {
                 let row = try CheckedAuditRow(row)
                 id = row.id

@@ -65,16 +65,20 @@ struct CheckedAuditRow {
         user = try row.value("user_id").bytes
         writer = try row.value("writer").bytes
         if case .integer(let number) = try row.value("link") { link = number } else { link = nil }
-        let salt = try row.value("salt").bytes
-        let written = AuditWords(
-            note: try row.value("note").plainText, changes: try row.value("changes").plainText,
-            reason: try row.value("reason").plainText)
-        switch (try row.value("detail").bytes, salt) {
-        case (nil, nil): words = .right
-        case (.some, nil): words = .missing
-        case (let detail, .some(let salt)):
-            words = Self.compare(written, row, operation) { detail == $0.digest(salt: salt) }
-        }
+        words = try Self.words(of: row, operation)
+    }
+
+    /// Compares the words with the digest in the row. SQLite stores values of any type in any column,
+    /// and readers of the words skip those of other types, so such a value counts as a change.
+    private static func words(of row: Row, _ operation: [UInt8]) throws(StoreFailure) -> Words {
+        let salt = try row.value("salt")
+        let texts = [try row.value("note"), try row.value("changes"), try row.value("reason")]
+        let isWritten = salt != .null || texts.contains { $0 != .null }
+        guard let detail = try row.value("detail").bytes else { return isWritten ? .wrong : .right }
+        guard isWritten else { return .missing }
+        guard let salt = salt.bytes, texts.allSatisfy(\.isTextOrNull) else { return .wrong }
+        let written = AuditWords(note: texts[0].plainText, changes: texts[1].plainText, reason: texts[2].plainText)
+        return compare(written, row, operation) { detail == $0.digest(salt: salt) }
     }
 
     private static func compare(
@@ -110,6 +114,13 @@ extension CheckedAuditRow.Words {
 }
 
 extension SQLValue {
+    fileprivate var isTextOrNull: Bool {
+        switch self {
+        case .text, .null: true
+        case .integer, .blob, .personal: false
+        }
+    }
+
     var bytes: [UInt8]? { if case .blob(let bytes) = self { bytes } else { nil } }
     var plainText: String? {
         switch self {
