@@ -9,6 +9,7 @@ import World
 /// The heads that a relay exports from a store that somebody changes.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct AuditHeadFeedTests {
     static let engines = [Engine.file, .mariadb]
+    private static let operation = "x'" + String(repeating: "55", count: 16) + "'"
 
     /// The result of one round.
     private struct Round {
@@ -119,6 +120,62 @@ import World
         #expect(round.heads.contains(tool))
         #expect(round.heads.allSatisfy { $0.sequence <= 3 })
         #expect(round.reasons == ["its newest link is not genuine"])
+    }
+
+    /// More links are planted than a search step by step reads.
+    @Test(arguments: engines) func manyPlantedLinksHideNoHead(_ engine: Engine) async throws {
+        let time = TestTime()
+        let (fixture, relay, tool) = try Self.filled(engine, time)
+        defer { fixture.close() }
+        defer { relay.close() }
+        let digits = (0..<10).map { "SELECT \($0) AS d" }.joined(separator: " UNION ALL ")
+        try fixture.forge(
+            "INSERT INTO audit_link (writer, sequence, at, former, entries, hash, signature) "
+                + "SELECT l.writer, 900 + a.d + 10 * b.d + 100 * c.d + 1000 * e.d, l.at, l.former, l.entries, l.hash, "
+                + "l.signature FROM audit_link l JOIN (\(digits)) a JOIN (\(digits)) b JOIN (\(digits)) c "
+                + "JOIN (SELECT 0 AS d UNION ALL SELECT 1) e "
+                + "WHERE l.writer = x'\(Hex.encode(tool.writer))' AND l.sequence = 3")
+        let round = try await Self.round(AuditHeadFeed(relay, time: time))
+        #expect(round.heads.contains(tool))
+        #expect(round.heads.allSatisfy { $0.sequence <= 3 })
+        #expect(round.reasons == ["its newest link is not genuine"])
+    }
+
+    /// Somebody gives a row the highest number. MariaDB goes on with the numbers before it, SQLite takes
+    /// random ones. The heads of other programs are still given in the next round.
+    @Test(arguments: engines) func highRowNumberDelaysNoHead(_ engine: Engine) async throws {
+        let time = TestTime()
+        let (fixture, relay, _) = try Self.filled(engine, time)
+        defer { fixture.close() }
+        defer { relay.close() }
+        let feed = AuditHeadFeed(relay, time: time)
+        #expect(try await Self.round(feed).reasons == [])
+        try fixture.forge("UPDATE audit SET id = 9223372036854775807 WHERE id = 2")
+        // Without proof of the number, this round would begin at it.
+        #expect(try await Self.round(feed).reasons == ["no writer has signed the newest row"])
+        let tool = try fixture.open("tool")
+        try AuditFixture.write(1, to: tool)
+        let newest = try #require(tool.auditHead)
+        tool.close()
+        let round = try await Self.round(feed)
+        #expect(round.heads == [newest])
+        #expect(round.reasons == [])
+    }
+
+    /// A row that names a genuine link is not proven by it.
+    @Test(arguments: engines) func plantedRowOfAGenuineLinkProvesNoNumber(_ engine: Engine) async throws {
+        let time = TestTime()
+        let (fixture, relay, tool) = try Self.filled(engine, time)
+        defer { fixture.close() }
+        defer { relay.close() }
+        let feed = AuditHeadFeed(relay, time: time)
+        try fixture.forge(
+            "INSERT INTO audit (id, operation, at, event, writer, link) SELECT 900000, \(Self.operation), at, event, "
+                + "writer, link FROM audit WHERE writer = x'\(Hex.encode(tool.writer))' AND link = 3")
+        #expect(try await Self.round(feed).reasons == ["no writer has signed the newest row"])
+        // The next genuine row has a higher number, and is proven.
+        try AuditFixture.write(1, to: relay)
+        #expect(try await Self.round(feed).heads == [relay.auditHead].compactMap(\.self))
     }
 
     /// There are more writers than one statement reads.

@@ -77,7 +77,7 @@ import Testing
         // The words of each audit row; the other statements of its chain need keys.
         let words = "\(root)/Sources/Storage/Storage/Audit/AuditRow.swift"
         // Retention and the heads share these three reads with `audit verify`.
-        let shared = ["lastRow", "writer", "checkpoint"].count
+        let shared = ["newestRow", "writer", "checkpoint"].count
         return try (files + [words]).reduce(shared) { count, file in
             let text = try TextFile.read(file)
             return count

@@ -1,4 +1,3 @@
-import Bytes
 import EventLoop
 import Log
 import Metrics
@@ -86,8 +85,7 @@ final class AuditHeadsExport: Sendable {
         repeatIfDue()
         do throws(StoreFailure) {
             for fault in try await feed.round(write) {
-                log.error(
-                    "audit.tampered", [.row: "audit_writer \(Hex.encode(fault.writer))", .reason: fault.reason])
+                log.error("audit.tampered", [.row: fault.row, .reason: fault.reason])
             }
             let now = time.instant()
             state.withLock { state in if !state.isFailing { state.complete = now } }

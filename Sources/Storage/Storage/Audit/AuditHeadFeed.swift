@@ -12,15 +12,28 @@ import World
 ///
 /// Invariant: a head is given once, when it is new. A fault is reported once.
 ///
-/// Failures: somebody changes rows of `audit_writer` or `audit_link`. The faults name the writer, and
-/// its newest genuine link is its head. A row that cannot be read stops no other one.
+/// Failures:
+/// - Somebody changes rows of `audit_writer` or `audit_link`. The faults name the writer, and its newest
+///   genuine link is its head. A row that cannot be read stops no other one.
+/// - Somebody plants a row of `audit` with a high number. New rows then have lower ones, so numbers do
+///   not show them. While the newest row is not proven, each round reads all writers.
 ///
 /// `AuditHeadFeedTests.swift` tests it on both engines.
 public final class AuditHeadFeed: Sendable {
     /// Something that only somebody else can have written or deleted.
     public struct Fault: Sendable, Hashable {
-        public let writer: [UInt8]
+        /// The table of the row and its key.
+        public let row: String
         public let reason: String
+
+        fileprivate init(writer: [UInt8], reason: String) {
+            self.init(row: "audit_writer \(Hex.encode(writer))", reason: reason)
+        }
+
+        fileprivate init(row: String, reason: String) {
+            self.row = row
+            self.reason = reason
+        }
     }
 
     private struct Known {
@@ -31,7 +44,7 @@ public final class AuditHeadFeed: Sendable {
     private struct State {
         var known: [[UInt8]: Known] = [:]
         var reported: Set<Fault> = []
-        /// The number of the newest row that was seen.
+        /// The number of the newest row that was seen and is proven.
         var row: Int64 = 0
         /// The time of the next round that reads all writers; nil: now.
         var next: Instant?
@@ -63,12 +76,14 @@ public final class AuditHeadFeed: Sendable {
         }
         guard let authenticator = store.rowAuthenticator else { return [] }
         let now = time.instant()
-        let isWhole = state.withLock { $0.next.map { now >= $0 } ?? true }
+        let newest = try await newestRow(authenticator, &faults)
+        let isWhole = state.withLock { $0.next.map { now >= $0 } ?? true } || newest == nil
         let isDone =
             isWhole
             ? try await readAll(authenticator, &faults, write)
             : try await readRecent(own?.writer, authenticator, &faults, write)
         state.withLock { state in
+            if let newest, isDone { state.row = newest }
             if !isDone { state.next = nil } else if isWhole { state.next = now + Self.pause }
         }
         return faults.filter { fault in state.withLock { $0.reported.insert(fault).inserted } }
@@ -85,7 +100,6 @@ public final class AuditHeadFeed: Sendable {
     private func readAll(
         _ authenticator: RowAuthenticator, _ faults: inout [Fault], _ write: ([AuditHead]) async -> Bool
     ) async throws(StoreFailure) -> Bool {
-        let row = try await store.run(AuditHeadCandidate.newestRow)
         var seen: Set<[UInt8]> = []
         var after: [UInt8] = []
         while true {
@@ -100,7 +114,6 @@ public final class AuditHeadFeed: Sendable {
         }
         let missing = state.withLock { $0.known.keys.filter { !seen.contains($0) } }
         for writer in missing { try await judgeMissing(writer, authenticator, &faults) }
-        state.withLock { $0.row = max($0.row, row) }
         return true
     }
 
@@ -108,8 +121,8 @@ public final class AuditHeadFeed: Sendable {
         _ own: [UInt8]?, _ authenticator: RowAuthenticator, _ faults: inout [Fault],
         _ write: ([AuditHead]) async -> Bool
     ) async throws(StoreFailure) -> Bool {
-        let recent = try await store.run(AuditHeadCandidate.recent(after: state.withLock { $0.row } - Self.late))
-        let writers = Array(Set(recent.writers + [own].compactMap(\.self)))
+        let recent = try await store.run(AuditHeadCandidate.writers(after: state.withLock { $0.row } - Self.late))
+        let writers = Array(Set(recent + [own].compactMap(\.self)))
         for start in stride(from: 0, to: writers.count, by: Self.writersAtOnce) {
             let some = Array(writers[start..<min(start + Self.writersAtOnce, writers.count)])
             let found = try await store.run(AuditHeadCandidate.of(some))
@@ -119,8 +132,25 @@ public final class AuditHeadFeed: Sendable {
             }
             guard await give(some, write) else { return false }
         }
-        state.withLock { $0.row = max($0.row, recent.last) }
         return true
+    }
+
+    /// Returns the number of the newest row, 0 without rows; nil if its writer has not signed it.
+    private func newestRow(
+        _ authenticator: RowAuthenticator, _ faults: inout [Fault]
+    ) async throws(StoreFailure) -> Int64? {
+        var last: Int64?
+        while let row = try await NewestAuditRow.read(store, authenticator) {
+            if row.isProven { return row.id }
+            // Retention may have deleted the link, because a newer row was written meanwhile.
+            guard row.id == last else {
+                last = row.id
+                continue
+            }
+            faults.append(Fault(row: "audit \(row.id)", reason: "no writer has signed the newest row"))
+            return nil
+        }
+        return 0
     }
 
     // MARK: Judging
@@ -155,7 +185,27 @@ public final class AuditHeadFeed: Sendable {
             guard let last = page.last, last > .min else { return nil }
             end = last - 1
         }
-        return nil
+        return try await halved(candidate.writer, key, below: end)
+    }
+
+    /// Finds the newest genuine link below many that somebody has planted. The genuine ones come before
+    /// them, so each step can leave out half of the numbers.
+    private func halved(
+        _ writer: [UInt8], _ key: P256PublicKey, below end: Int64
+    ) async throws(StoreFailure) -> AuditHead? {
+        var (low, high) = (state.withLock { $0.known[writer]?.head.sequence } ?? 0, end)
+        var newest: AuditHead?
+        while low < high {
+            let middle = high - (high - low) / 2
+            let page = try await store.run(AuditHeadCandidate.links(of: writer, upTo: middle, key: key))
+            if let head = page.heads.first, head.isGenuine(key) {
+                newest = head
+                low = middle
+            } else {
+                high = middle - 1
+            }
+        }
+        return newest
     }
 
     /// Notes a head, and returns what is wrong with it.

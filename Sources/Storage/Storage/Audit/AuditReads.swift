@@ -40,6 +40,11 @@ enum AuditReads {
         SELECT \(columns) FROM audit a LEFT JOIN audit_detail d ON d.operation = a.operation
         WHERE a.id > :id AND a.id <= :last ORDER BY a.id LIMIT \(pageSize)
         """)
+    static let newestRow = Statement(
+        """
+        SELECT \(columns) FROM audit a LEFT JOIN audit_detail d ON d.operation = a.operation
+        WHERE a.id = (SELECT max(id) FROM audit)
+        """)
     static let row = Statement(
         """
         SELECT \(columns) FROM audit a LEFT JOIN audit_detail d ON d.operation = a.operation

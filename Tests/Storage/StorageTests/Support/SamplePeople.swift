@@ -33,9 +33,9 @@ extension Sample {
         filter.user = id(60)
         _ = try await store.run(AuditTrail.page(filter, after: nil))
         _ = try await store.run(AuditHeadCandidate.page(after: []))
-        _ = try await store.run(AuditHeadCandidate.newestRow)
+        _ = try await NewestAuditRow.read(store, try RowAuthenticator(keys: [AuditFixture.key]))
         _ = try await store.run(AuditHeadCandidate.of([AuditCheckpoint.retired]))
-        _ = try await store.run(AuditHeadCandidate.recent(after: Int64(count) - 10))
+        _ = try await store.run(AuditHeadCandidate.writers(after: Int64(count) - 10))
         let key = try P256PrivateKey.generate().publicKey
         _ = try await store.run(AuditHeadCandidate.links(of: AuditCheckpoint.retired, upTo: 9, key: key))
         _ = try await store.run(Websites.identified(id(1)))

@@ -54,22 +54,13 @@ extension AuditHeadCandidate {
         }
     }
 
-    /// Returns the writers of the rows above a number, and the number of the last row.
-    static func recent(after id: Int64) -> Query<(last: Int64, writers: [[UInt8]])> {
+    /// Returns the writers of the rows above a number.
+    static func writers(after id: Int64) -> Query<[[UInt8]]> {
         Query(script: Script("audit heads", reads: [writersOfRows(id: .integer(id))])) { rows throws(StoreFailure) in
-            var (last, writers) = (id, [[UInt8]]())
-            for row in rows[0] {
-                if case .blob(let writer) = try row.value("writer") { writers.append(writer) }
-                last = max(last, try row.integer("last"))
-            }
-            return (last, writers)
+            var writers: [[UInt8]] = []
+            for row in rows[0] { if let writer = try row.value("writer").bytes { writers.append(writer) } }
+            return writers
         }
-    }
-
-    /// The number of the newest row, 0 without rows.
-    static let newestRow = Query(script: Script("audit heads", reads: [AuditReads.lastRow()])) {
-        rows throws(StoreFailure) -> Int64 in
-        try rows[0].first?.optionalInteger("last") ?? 0
     }
 
     /// Returns links of a writer below a number, the newest first. One that cannot be read is left out.
@@ -97,13 +88,47 @@ extension AuditHeadCandidate {
     private static let one = Statement("\(select) WHERE w.id = :writer")
 
     private static let writersOfRows = Statement(
-        "SELECT writer, max(id) AS last FROM audit WHERE id > :id GROUP BY writer")
+        "SELECT writer FROM audit WHERE id > :id GROUP BY writer")
 
     private static let below = Statement(
         """
         SELECT sequence, at, hash, signature FROM audit_link WHERE writer = :writer AND sequence <= :sequence
         ORDER BY sequence DESC LIMIT 100
         """)
+}
+
+/// The row of the audit with the highest number, and whether its writer has signed it.
+///
+/// Anybody who can write to the store can plant a row with a high number, or give a row one.
+struct NewestAuditRow: Sendable {
+    let id: Int64
+    /// The writer that the row names; nil if it names none.
+    let writer: [UInt8]?
+    let isProven: Bool
+
+    /// Reads the row; nil if there is none.
+    static func read(_ store: Store, _ authenticator: RowAuthenticator) async throws(StoreFailure) -> NewestAuditRow? {
+        guard let found = try await newest(store) else { return nil }
+        let row = try CheckedAuditRow(found)
+        guard let writer = row.writer, let link = row.link else {
+            return NewestAuditRow(id: row.id, writer: row.writer, isProven: false)
+        }
+        let reads = [
+            AuditReads.writer(writer: .blob(writer)),
+            AuditReads.link(writer: .blob(writer), sequence: .integer(link)),
+        ]
+        let answers = try await store.run(Script("audit heads", reads: reads))
+        let entry = AuditLink.Entry(operation: row.operation, digest: row.digest)
+        guard let signer = try answers[0].checkedRows(.auditWriter).first, signer.isGenuine(authenticator),
+            let key = signer.writerKey, let found = answers[1].first, let link = try AuditLink(found),
+            link.isGenuine(key), link.entries.contains(entry)
+        else { return NewestAuditRow(id: row.id, writer: writer, isProven: false) }
+        return NewestAuditRow(id: row.id, writer: writer, isProven: true)
+    }
+
+    private static func newest(_ store: Store) async throws(StoreFailure) -> Row? {
+        try await store.run(Script("audit heads", reads: [AuditReads.newestRow()]))[0].first
+    }
 }
 
 extension AuditHead {
