@@ -122,4 +122,43 @@ import World
         file.close()
         close(pipe)
     }
+
+    /// The relay starts, and writes all heads when the file answers.
+    @Test func fileThatHangsDelaysNoStart() async throws {
+        let place = try await AuditHeadsPlace(.memory)
+        #expect(mkfifo(place.path, 0o600) == 0)
+        let file = try place.open()
+        #expect(place.sink.lines.count { $0.contains("event=audit.heads_failing") } == 1)
+        // With a reader, the thread that waits for the pipe goes on, and ends.
+        let pipe = Glibc.open(place.path, O_RDWR)
+        #expect(pipe >= 0 && unlink(place.path) == 0)
+        try await place.append(to: file)
+        #expect(place.sink.lines.count { $0.contains("event=audit.heads_recovered") } == 1)
+        #expect(try place.heads() == (try await place.newest()))
+        file.close()
+        close(pipe)
+    }
+
+    /// A command ends, says why its head is not there, and leaves it to the next relay.
+    @Test func fileThatHangsDelaysNoCommand() async throws {
+        let place = try await AuditHeadsPlace(.memory)
+        let head = try await place.newest()[0]
+        let settings = try place.settings(.file(FileName(place.path)))
+        #expect(mkfifo(place.path, 0o600) == 0)
+        var complaints: [String] = []
+        settings.writeHead(head) { complaints.append($0) }
+        #expect(complaints.count == 1)
+        #expect(complaints.first?.contains("\(place.path) does not answer within 2 s") == true)
+        // The thread of the command goes on with a reader. A process that had ended would write nothing.
+        let pipe = Glibc.open(place.path, O_RDWR)
+        #expect(pipe >= 0 && unlink(place.path) == 0)
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = read(pipe, &bytes, bytes.count)
+        #expect(String(decoding: bytes.prefix(max(0, count)), as: UTF8.self) == "\n\(head.line)\n")
+        close(pipe)
+        let file = try place.open()
+        defer { file.close() }
+        try await place.append(to: file)
+        #expect(try place.heads() == [head])
+    }
 }

@@ -18,12 +18,16 @@ extension LoadedFilesReader {
         }
     }
 
-    /// Checks that the relay can append to the file of the audit's heads, or make it.
+    /// Checks that the relay can append to the file of the audit's heads, or make it. A file system that
+    /// hangs is no fault of the settings: the relay waits for it no longer than here.
     mutating func checkHeads() {
         guard case .file(let heads) = settings.auditHeads else { return }
         let path = settings.path(of: heads)
-        let place = Files.exists(path) ? path : Files.directory(of: path)
-        guard access(place, W_OK) != 0 else { return }
-        problems.append("\(path): cannot be written: \(place): \(String(cString: strerror(errno)))")
+        let problem = BoundedWork.run("audit-heads", within: AuditHeadsExport.limit) { () -> String? in
+            let place = Files.exists(path) ? path : Files.directory(of: path)
+            guard access(place, W_OK) != 0 else { return nil }
+            return "\(path): cannot be written: \(place): \(String(cString: strerror(errno)))"
+        }
+        if let problem = problem ?? nil { problems.append(problem) }
     }
 }

@@ -20,7 +20,7 @@ import World
 final class AuditHeadsExport: Sendable {
     static let pause = Duration.seconds(5)
     /// The longest wait for the place.
-    private static let limit = Duration.seconds(2)
+    static let limit = Duration.seconds(2)
     /// The time after which a syslog service gets all heads again: nobody knows when its files begin.
     private static let repetition = Duration.seconds(86_400)
 
@@ -43,21 +43,39 @@ final class AuditHeadsExport: Sendable {
     private let time: any TimeSource
     private let state: Mutex<State>
 
-    /// Opens the place that the settings name; nil if they name none. A file must be writable now. A
-    /// syslog service may start later.
+    /// Opens the place that the settings name; nil if they name none. A file must be writable now, unless
+    /// it hangs: then the relay starts, and the heads stay in the store until the file answers. A syslog
+    /// service may start later.
     static func open(
         _ settings: Settings, _ store: Store, time: any TimeSource = SystemTime(), log: Log
     ) throws(Failure) -> AuditHeadsExport? {
         guard let sink = settings.auditHeadsSink else { return nil }
         do {
-            if sink is AuditHeadsFile { _ = try sink.write([]) }
+            let isReached = sink is AuditHeadsFile ? try begin(sink) : true
             let feed = AuditHeadFeed(store, time: time)
-            return AuditHeadsExport(sink, feed, worker: try WorkerThread(name: "audit-heads"), time: time, log: log)
+            let export = AuditHeadsExport(
+                sink, feed, worker: try WorkerThread(name: "audit-heads"), time: time, log: log)
+            if !isReached { _ = export.note(late(sink)) }
+            return export
         } catch {
             throw Failure(
                 .failed, "audit.heads: \((error as? AuditHeadsFault)?.text ?? "\(error)")",
                 next: "Create its directory, and let the account of the relay write to it.")
         }
+    }
+
+    /// Begins the file. Returns false if it hangs.
+    private static func begin(_ sink: any AuditHeadsSink) throws(AuditHeadsFault) -> Bool {
+        let result = BoundedWork.run("audit-heads", within: limit) {
+            Result { () throws(AuditHeadsFault) in try sink.write([]) }
+        }
+        guard let result else { return false }
+        _ = try result.get()
+        return true
+    }
+
+    private static func late(_ sink: any AuditHeadsSink) -> String {
+        "\(sink.name): the write has not ended within \(limit.components.seconds) s"
     }
 
     private init(
@@ -117,6 +135,11 @@ final class AuditHeadsExport: Sendable {
         case .began: feed.beginAgain()
         case .failed(let text): problem = text
         }
+        return note(problem)
+    }
+
+    /// Logs the first failure, and the end of failures. Returns whether the heads are written.
+    private func note(_ problem: String?) -> Bool {
         let isNew = state.withLock { state in
             defer { state.isFailing = problem != nil }
             return state.isFailing != (problem != nil)
@@ -137,7 +160,7 @@ final class AuditHeadsExport: Sendable {
         return await withUnsafeContinuation { continuation in
             let answer = Answer(continuation)
             let timer = loop.schedule(after: Self.limit) { [sink] in
-                answer.give(.failed("\(sink.name): the write has not ended within \(Self.limit.components.seconds) s"))
+                answer.give(.failed(Self.late(sink)))
             }
             worker.post { [sink, self] in
                 let outcome: Outcome

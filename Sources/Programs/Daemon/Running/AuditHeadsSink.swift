@@ -79,9 +79,18 @@ extension Settings {
     /// Writes the head of a command, which may have run without a relay. The place must exist: a new file
     /// must begin with the heads of all writers, which a relay writes.
     ///
-    /// An account that may not write there leaves it to the next relay, as without this function.
-    func writeHead(_ head: AuditHead) {
-        guard let sink = auditHeadsSink, Files.exists(sink.name) else { return }
-        _ = try? sink.write([head])
+    /// An account that may not write there leaves it to the next relay, as without this function. So
+    /// does a command whose write takes longer than `AuditHeadsExport.limit`.
+    func writeHead(_ head: AuditHead, complain: (String) -> Void = Program.printError) {
+        guard let sink = auditHeadsSink else { return }
+        let isDone = BoundedWork.run("audit-head", within: AuditHeadsExport.limit) {
+            if Files.exists(sink.name) { _ = try? sink.write([head]) }
+            return true
+        }
+        guard isDone == nil else { return }
+        complain(
+            "warning: audit.heads: \(sink.name) does not answer within \(AuditHeadsExport.limit.components.seconds) s. "
+                + "The command is done, and its head is in the store: the next relay that reaches the place writes it. "
+                + "Look at its file system or syslog service.")
     }
 }
