@@ -64,6 +64,9 @@ import Testing
         let installed = try await Installed()
         let relay = installed.directory("relay")
         for path in [installed.directory.path, relay] { chmod(path, 0o711) }
+        var settings = try TextFile.read(installed.settings)
+        try settings.set("audit.heads", to: "heads.jsonl")
+        try TextFile.write(settings, to: installed.settings)
         chmod(installed.settings, 0o644)
         let program = try BuiltProgram.twoefay.path
         let ended = try await Child.run(
@@ -76,6 +79,9 @@ import Testing
         #expect(found["settings"]?.state == "warning", "\(found)")
         #expect(found["settings"]?.measured.contains("this user may not read") == true, "\(found)")
         #expect(found["settings"]?.measured.contains("\(relay)/master.key") == true, "\(found)")
+        // The relay's rights are judged, and not those of this user, who may not write there.
+        #expect(found["audit.heads"]?.state == "ok", "\(found)")
+        #expect(found["audit.heads"]?.measured.contains("by root (the owner of \(relay)/server.key)") == true)
         #expect(found["secrets"]?.state == "skipped" && found["certificates"]?.state == "ok", "\(found)")
     }
 

@@ -28,6 +28,7 @@ public struct Doctor: Sendable {
         let settings = file.settings
         let checks =
             SettingsChecks(settings: settings, path: path, places: file.places, facts: facts).all
+            + HeadsCheck(settings: settings, facts: facts).all
             + MachineChecks(settings: settings, facts: facts).all + StoreChecks(settings: settings, facts: facts).all
             + ReachChecks(settings: settings, facts: facts).all
         return Examination.run(checks, offline: offline, time: facts.time, progress: progress)

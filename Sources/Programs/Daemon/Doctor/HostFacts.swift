@@ -24,6 +24,8 @@ struct HostFacts: Sendable {
     var unit: @Sendable (String) -> [String: String]?
     var kernel: any HardeningKernel
     var time: any TimeSource
+    /// Returns the account of the relay; nil if nothing tells it.
+    var relayAccount: @Sendable (Settings) -> RelayAccount?
 
     static let system = HostFacts(
         descriptors: {
@@ -48,7 +50,8 @@ struct HostFacts: Sendable {
             var byte: UInt8 = 0
             return read(random, &byte, 1) == 1
         },
-        unit: { SystemdUnit.properties(of: $0) }, kernel: SystemKernel(), time: SystemTime())
+        unit: { SystemdUnit.properties(of: $0) }, kernel: SystemKernel(), time: SystemTime(),
+        relayAccount: { RelayAccount.find($0, unit: SystemdUnit.properties(of: "twoefayd.service")) })
 }
 
 /// The kernel's clock.
@@ -69,7 +72,7 @@ private enum KernelClock {
 
 /// The state of a unit, as `systemctl show` prints it.
 enum SystemdUnit {
-    private static let wanted = "LoadState,ActiveState,SubState,NRestarts,LimitNOFILE"
+    private static let wanted = "LoadState,ActiveState,SubState,NRestarts,LimitNOFILE,User"
 
     static func properties(of unit: String) -> [String: String]? {
         // systemd makes this directory, and nothing else does. The name goes to a shell.

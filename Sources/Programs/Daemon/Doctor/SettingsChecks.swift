@@ -25,7 +25,6 @@ struct SettingsChecks: Sendable {
     private func files() -> [Finding] {
         var reader = LoadedFilesReader(settings: settings, now: facts.time.now())
         _ = reader.all()
-        reader.checkHeads()
         var hidden: [String] = []
         var faults: [String] = []
         for fault in reader.problems {

@@ -20,7 +20,7 @@ extension LoadedFilesReader {
 
     /// Checks that the relay can append to the file of the audit's heads, or make it. A file system that
     /// hangs is no fault of the settings: the relay waits for it no longer than here.
-    mutating func checkHeads() {
+    private mutating func checkHeads() {
         guard case .file(let heads) = settings.auditHeads else { return }
         let path = settings.path(of: heads)
         let problem = BoundedWork.run("audit-heads", within: AuditHeadsExport.limit) { () -> String? in

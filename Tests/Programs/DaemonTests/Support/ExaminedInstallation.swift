@@ -26,7 +26,7 @@ struct ExaminedInstallation {
         descriptors: { (1024, 524_288) },
         space: { _ in HostFacts.Space(free: 500 << 30, all: 1000 << 30, freeInodes: 0.9) },
         isClockSynchronised: { true }, hasRandomness: { true }, unit: { _ in nil }, kernel: CompleteKernel(),
-        time: SystemTime())
+        time: SystemTime(), relayAccount: { RelayAccount.find($0, unit: nil) })
 
     func path(_ name: String) -> String { directory("relay/\(name)") }
     var settings: String { path("twoefay.yaml") }
