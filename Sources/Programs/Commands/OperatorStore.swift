@@ -55,7 +55,7 @@ public struct OperatorStore {
     }
 
     public func read<Answer>(_ query: Query<Answer>) throws(Failure) -> Answer {
-        try host?.requireCaller()
+        try host?.requireCaller(toChange: query.isChange)
         do throws(StoreFailure) {
             return try store.runBlocking(query)
         } catch {
@@ -66,7 +66,7 @@ public struct OperatorStore {
     /// Runs many queries, which the store combines into few transactions. All of them run; the
     /// first failure is thrown.
     public func readAll<Answer>(_ queries: [Query<Answer>]) throws(Failure) -> [Answer] {
-        try host?.requireCaller()
+        try host?.requireCaller(toChange: queries.contains(where: \.isChange))
         do throws(StoreFailure) {
             return try store.runBlocking(queries)
         } catch {
@@ -106,7 +106,7 @@ public struct OperatorStore {
     /// Runs a change under a new operation. Returns nil if a row that the change relies on is not
     /// genuine.
     public func runIfGenuine<Answer>(_ change: (Operation) -> Query<Answer>) throws(Failure) -> Answer? {
-        try host?.requireCaller()
+        try host?.requireCaller(toChange: true)
         let query = change(try newOperation())
         do throws(StoreFailure) {
             return try store.runBlocking(query)

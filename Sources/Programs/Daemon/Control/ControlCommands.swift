@@ -48,6 +48,7 @@ public struct CommandHost: Sendable {
     public let isColored: Bool
     /// Whether the caller's terminal shows progress.
     let showsProgress: Bool
+    var stop = ControlStop()
     let caller: ControlReply
     let reloading: @Sendable () throws(Failure) -> ReloadOutcome
 
@@ -65,10 +66,19 @@ public struct CommandHost: Sendable {
     /// Sends a line of progress.
     func showProgress(_ text: String) { caller.showProgress(text) }
 
-    /// Ends the command of a caller that has left, or does not read the answer.
-    public func requireCaller() throws(Failure) {
+    /// Ends the command of a caller that has left, or does not read the answer. When the relay stops, no
+    /// further change begins.
+    public func requireCaller(toChange isChange: Bool) throws(Failure) {
+        if isChange, stop.hasBegun {
+            throw Failure(
+                .unavailable, "the relay stops",
+                next: "This was not done. If the command has several steps, 'twoefay audit tail' shows those that were done. "
+                    + "Run it again when the relay is back.")
+        }
         guard caller.isGone else { return }
-        throw Failure(.unavailable, "the caller has left", next: "Nothing more was read.")
+        throw Failure(
+            .unavailable, "the caller has left",
+            next: "Nothing more was done. Run it again, and keep the connection open.")
     }
 
     /// Lets the caller ask the person at the terminal. The command then comes again with `--yes`.

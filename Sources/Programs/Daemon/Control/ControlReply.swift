@@ -22,14 +22,19 @@ final class ControlReply: Sendable {
     }
 
     private let fd: Int32
+    private let stop: ControlStop
     private let state: Mutex<State>
 
-    init(_ fd: Int32, patience: CallerPatience = CallerPatience()) {
+    init(_ fd: Int32, patience: CallerPatience = CallerPatience(), stop: ControlStop = ControlStop()) {
         self.fd = fd
+        self.stop = stop
         state = Mutex(State(patience: patience))
     }
 
-    /// Whether the caller has left, or does not read, or the relay stops.
+    /// The longest time after which a wait looks whether the relay stops, in milliseconds.
+    private static let longestWait: Int64 = 100
+
+    /// Whether the caller has left, or does not read, or the relay stops a read.
     var isGone: Bool {
         if state.withLock({ $0.isGone }) { return true }
         var end = pollfd(fd: fd, events: 0, revents: 0)
@@ -76,7 +81,8 @@ final class ControlReply: Sendable {
         }
     }
 
-    /// Waits until the caller has read something. Returns false if it does not.
+    /// Waits until the caller has read something. Returns false if it does not, or if the relay stops: a
+    /// caller that does not read delays no stop.
     private func waits() -> Bool {
         guard let patience = state.withLock({ $0.patience.next }) else { return false }
         let time = SystemTime()
@@ -86,9 +92,10 @@ final class ControlReply: Sendable {
         var writable = pollfd(fd: fd, events: Int16(POLLOUT), revents: 0)
         while true {
             let rest = max(0, Int64(end.nanoseconds) - Int64(time.instant().nanoseconds)) / 1_000_000
-            let count = poll(&writable, 1, Int32(rest))
-            if count < 0, errno == EINTR { continue }
-            return count > 0
+            let count = poll(&writable, 1, Int32(min(rest, Self.longestWait)))
+            if count > 0 { return true }
+            if count < 0, errno != EINTR { return false }
+            if stop.hasBegun || rest == 0 { return false }
         }
     }
 }

@@ -20,6 +20,7 @@ struct ControlRunner: Sendable {
     let resources: ControlResources
     let commands: any ControlCommands
     let log: Log
+    let stop = ControlStop()
     /// Reloads the relay, and waits for the outcome.
     let reload: @Sendable (Actor) throws(Failure) -> ReloadOutcome
 
@@ -37,7 +38,7 @@ struct ControlRunner: Sendable {
 
     /// Performs a command and sends its answer.
     func perform(_ job: Job) {
-        let reply = ControlReply(job.fd)
+        let reply = ControlReply(job.fd, stop: stop)
         let name = job.command.invocation.command.name
         let account = Account.name(of: job.caller.user)
         guard isPerson(job.caller.user) else {
@@ -97,7 +98,7 @@ struct ControlRunner: Sendable {
         var invocation = job.command.invocation
         invocation.host = CommandHost(
             settings: resources.settings, store: resources.store, keys: resources.keys, isColored: job.isColored,
-            showsProgress: job.showsProgress, caller: reply
+            showsProgress: job.showsProgress, stop: stop, caller: reply
         ) { () throws(Failure) in
             try reload(actor)
         }

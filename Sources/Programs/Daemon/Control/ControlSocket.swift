@@ -35,6 +35,8 @@ final class ControlSocket {
         var watch: DescriptorWatcher?
         var deadline: TimerID?
         var request: [UInt8] = []
+        /// Whether its command changes something.
+        var isChange = false
     }
 
     private let loop: EventLoop
@@ -66,15 +68,21 @@ final class ControlSocket {
         log.notice("control.listening", [.path: listener.path])
     }
 
-    /// Ends all connections, removes the socket, and waits until no command runs.
+    /// Ends all connections, removes the socket, and waits until no command runs. A change that has begun
+    /// ends, and its caller gets the answer.
     func stop() async {
+        runner.stop.begin()
         watch?.cancel()
         watch = nil
         listener.close()
         for (fd, peer) in peers {
-            // A thread that waits for the peer continues, and the command ends.
             let isRunning = peer.watch == nil && !queue.jobs.contains { $0.fd == fd }
-            if isRunning { shutdown(fd, Int32(SHUT_RDWR)) } else { end(fd) }
+            guard isRunning else {
+                end(fd)
+                continue
+            }
+            // A thread that waits for the peer continues, and the command ends.
+            if !peer.isChange { shutdown(fd, Int32(SHUT_RDWR)) }
         }
         queue.clear()
         if !peers.isEmpty { await withCheckedContinuation { afterStop = $0 } }
@@ -138,6 +146,7 @@ final class ControlSocket {
             // A request that cannot be read counts, too.
             try pass(fd, isChange: (try? read.get())?.command.isChange == true, at: now)
             let job = try read.get()
+            peers[fd]?.isChange = job.command.isChange
             if let started = queue.add(job, of: job.caller.user, isChange: job.command.isChange) { run(started) }
         } catch {
             ControlReply(fd).end(error)

@@ -13,6 +13,9 @@ public struct Query<Answer: Sendable>: Sendable {
         self.answer = answer
     }
 
+    /// Whether it writes to the store.
+    public var isChange: Bool { !script.isReadOnly }
+
     init(change: Change, answer: @escaping @Sendable ([Rows]) throws(StoreFailure) -> Answer) {
         self.init(script: change.script, answer: answer)
     }
