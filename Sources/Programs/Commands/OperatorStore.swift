@@ -103,16 +103,16 @@ public struct OperatorStore {
         try read(change(try newOperation()))
     }
 
-    /// Runs a change under a new operation. Returns nil if a row that the change relies on is not
-    /// genuine.
-    public func runIfGenuine<Answer>(_ change: (Operation) -> Query<Answer>) throws(Failure) -> Answer? {
+    /// Runs several changes, each under a new operation. The answer is nil if a row that the change
+    /// relies on is not genuine.
+    func runIfGenuine<Answer>(_ changes: [(Operation) -> Query<Answer>]) throws(Failure) -> [Answer?] {
         try host?.requireCaller(toChange: true)
-        let query = change(try newOperation())
+        var queries: [Query<Answer>] = []
+        for change in changes { queries.append(change(try newOperation())) }
         do throws(StoreFailure) {
-            return try store.runBlocking(query)
+            return try store.runBlockingIfGenuine(queries)
         } catch {
-            guard case .forged = error else { throw Failure(store: error) }
-            return nil
+            throw Failure(store: error)
         }
     }
 

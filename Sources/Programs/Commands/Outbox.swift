@@ -55,29 +55,72 @@ extension Tool {
     ) { invocation throws(Failure) in
         let store = try OperatorStore(invocation)
         defer { store.close() }
+        guard !invocation.has("all-dead") else { return try replayAll(invocation, store) }
         let ids = try dead(invocation, store)
         var replayed: [OutboxEntryID] = []
-        let isForAll = invocation.has("all-dead")
         let progress = invocation.progress()
         for (index, id) in ids.enumerated() {
             progress.show(index, of: ids.count, "entries")
-            let replay = { OutboxAdmin.replay(id, at: store.now, as: $0) }
-            // With `--all-dead`, an entry that is not genuine does not prevent the replay of the
-            // others.
-            let isDone = isForAll ? try store.runIfGenuine(replay) : try store.run(replay)
-            if isDone == true { replayed.append(id) }
+            if try store.run({ OutboxAdmin.replay(id, at: store.now, as: $0) }) { replayed.append(id) }
         }
-        if replayed.count < ids.count, !isForAll {
+        if replayed.count < ids.count {
             let other = ids.first { !replayed.contains($0) }
             throw Failure(
                 .conflict, "\(other?.text ?? "") is not a dead letter; \(replayed.count) others were replayed",
                 next: "'twoefay outbox list --dead' shows the dead letters.")
         }
         return Report(
-            replayed.isEmpty
-                ? "There are no dead letters."
-                : "Replayed: \(replayed.count). A running relay attempts them now; mails expire after a day.",
-            json: .object(["replayed": .array(replayed.map { .string($0.text) })]))
+            replayedText(replayed.count),
+            json: .object([
+                "replayed": .array(replayed.map { .string($0.text) }), "count": .integer(Int64(replayed.count)),
+                "refused": 0,
+            ]))
+    }
+
+    private static func replayedText(_ count: Int) -> String {
+        "Replayed: \(count). A running relay attempts them now; mails expire after a day."
+    }
+
+    /// Replays the dead letters in pages, until none is left. An entry that is not genuine does not
+    /// prevent the replay of the others. One that dies again meanwhile is not replayed again.
+    private static func replayAll(_ invocation: Invocation, _ store: OperatorStore) throws(Failure) -> Report {
+        guard invocation.operands.isEmpty else {
+            throw Failure(.usage, "IDs and --all-dead exclude each other", next: "Give one or the other.")
+        }
+        // A relay keeps no more in its memory for a caller. All of them are replayed and counted.
+        let mostListed = store.isServed ? OperatorStore.mostServed : .max
+        let progress = invocation.progress()
+        var (listed, count, refused) = ([OutboxEntryID](), 0, 0)
+        var last: OutboxEntryID?
+        while true {
+            let page = try store.read(OutboxAdmin.dead(after: last))
+            progress.show("\(count) dead letters replayed")
+            let outcomes = try store.runIfGenuine(
+                page.map { id in { OutboxAdmin.replay(id, at: store.now, as: $0) } })
+            for (id, outcome) in zip(page, outcomes) {
+                switch outcome {
+                case true?:
+                    count += 1
+                    if listed.count < mostListed { listed.append(id) }
+                case false?: break  // another command was faster
+                case nil: refused += 1
+                }
+            }
+            guard page.count == OutboxAdmin.deadPageSize else { break }
+            last = page.last
+        }
+        var lines = [count == 0 && refused == 0 ? "There are no dead letters." : replayedText(count)]
+        if refused > 0 {
+            lines.append(
+                "Not replayed: \(refused), because their rows are not genuine. To see them: twoefay rows verify. "
+                    + "If you changed one by SQL: twoefay rows adopt outbox ID --reason TEXT, and replay it again.")
+        }
+        return Report(
+            lines.joined(separator: "\n"),
+            json: .object([
+                "replayed": .array(listed.map { .string($0.text) }), "count": .integer(Int64(count)),
+                "refused": .integer(Int64(refused)),
+            ]))
     }
 
     static let dropOutbox = Subcommand(
@@ -158,27 +201,16 @@ extension Tool {
             next: "Nothing was changed. An entry leaves the outbox when its work is done or has expired.")
     }
 
-    /// Returns the dead letters that are named, or all dead letters. Throws if a named entry is
-    /// missing or not dead.
+    /// Returns the dead letters that are named. Throws if one of them is missing or not dead.
     private static func dead(_ invocation: Invocation, _ store: OperatorStore) throws(Failure) -> [OutboxEntryID] {
-        guard invocation.has("all-dead") else {
-            let ids = try ids(invocation)
-            for id in ids {
-                guard try known(id, store).deadAt == nil else { continue }
-                throw Failure(
-                    .conflict, "\(id) is not a dead letter: relays still attempt it",
-                    next: "Nothing was changed. 'twoefay outbox list --dead' shows the dead letters.")
-            }
-            return ids
+        let ids = try ids(invocation)
+        for id in ids {
+            guard try known(id, store).deadAt == nil else { continue }
+            throw Failure(
+                .conflict, "\(id) is not a dead letter: relays still attempt it",
+                next: "Nothing was changed. 'twoefay outbox list --dead' shows the dead letters.")
         }
-        guard invocation.operands.isEmpty else {
-            throw Failure(.usage, "IDs and --all-dead exclude each other", next: "Give one or the other.")
-        }
-        var filter = OutboxAdmin.Filter()
-        filter.onlyDead = true
-        // A relay reads no more into its memory at once. The command can be repeated.
-        filter.limit = store.isServed ? OperatorStore.mostServed : .max
-        return try store.read(OutboxAdmin.list(filter)).map(\.id)
+        return ids
     }
 }
 

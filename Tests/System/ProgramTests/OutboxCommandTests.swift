@@ -137,4 +137,39 @@ import Testing
         #expect(try fixture.trail("outbox.dropped", outcome: "login.decided") == 1)
         try await fixture.refused(["outbox", "drop", Self.mail], 3, "there is no \(Self.mail)")
     }
+
+    /// A relay that performs the command for a caller reads the dead letters in pages, up to the last one.
+    @Test(arguments: [StoreKind.file, .mariadb])
+    func allDeadLettersAreReplayedAtTheSocket(_ kind: StoreKind) async throws {
+        let fixture = try await Fixture(kind) { try $0.set("control.socket", to: "unix:control") }
+        _ = try await fixture.registered("ada")
+        // One more than a relay lists, and one that no relay wrote.
+        let count = 10_001
+        let digits = (0..<10).map { "SELECT \($0) AS d" }.joined(separator: " UNION ALL ")
+        let number = "10000 * e.d + 1000 * a.d + 100 * b.d + 10 * c.d + f.d"
+        let id =
+            kind == .mariadb
+            ? "CAST(lpad(\(number), 16, '0') AS BINARY(16))" : "CAST(printf('%016d', \(number)) AS BLOB)"
+        try fixture.relay.execute(
+            """
+            INSERT INTO outbox (id, kind, event, user_id, created_at, expires_at, dead_at, reason, attempts)
+            SELECT \(id), 'mail', 'user.locked', u.id, u.created_at, u.created_at, u.created_at, '550', 3
+            FROM user u JOIN (\(digits)) a JOIN (\(digits)) b JOIN (\(digits)) c JOIN (\(digits)) f
+            JOIN (SELECT 0 AS d UNION ALL SELECT 1) e
+            WHERE u.username = 'ada' AND \(number) < \(count)
+            """)
+        let seventh = "x'\(String(repeating: "30", count: 15))37'"
+        try fixture.relay.forge("UPDATE outbox SET counter = 99 WHERE id = \(seventh)")
+        let words = ["outbox", "replay", "--all-dead", "--json"]
+        let answer = try await ControlPeer.run([words], at: fixture.relay.file("control"))[0]
+        #expect(answer.word == "ok", "\(answer.failure)")
+        let report = try #require(try JSONReader.read(Array(answer.output.utf8)).object)
+        #expect(report["count"]?.integer == Int64(count) - 1 && report["refused"] == 1, "\(answer.output.prefix(200))")
+        #expect(report["replayed"]?.array?.count == 10_000)
+        #expect(try fixture.relay.count("SELECT count(*) FROM outbox WHERE dead_at IS NOT NULL") == 1)
+        #expect(try fixture.trail("outbox.replayed", outcome: "user.locked") == Int64(count) - 1)
+        // Nothing is left but the row that is not genuine.
+        let again = try await ControlPeer.run([Array(words.dropLast())], at: fixture.relay.file("control"))[0]
+        #expect(again.output.contains("Replayed: 0.") && again.output.contains("Not replayed: 1, because"), "\(again)")
+    }
 }

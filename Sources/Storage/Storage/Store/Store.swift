@@ -110,6 +110,13 @@ public final class Store: Sendable {
 
     /// Runs several scripts at the same time. After all have run, it throws the first failure.
     public func runBlocking(_ scripts: [Script]) throws(StoreFailure) -> [[Rows]] {
+        var all: [[Rows]] = []
+        for answer in try answersBlocking(scripts) { all.append(try answer.get()) }
+        return all
+    }
+
+    /// Runs several scripts at the same time, and returns the result of each.
+    func answersBlocking(_ scripts: [Script]) throws(StoreFailure) -> [ScriptResult] {
         guard !scripts.isEmpty else { return [] }
         let loop: EventLoop
         do {
@@ -136,10 +143,10 @@ public final class Store: Sendable {
             }
         }
         loop.run()
-        var all: [[Rows]] = []
+        var all: [ScriptResult] = []
         for index in scripts.indices {
             guard let answer = kept.withLock({ $0[index] }) else { throw .internal("a loop ended before its work") }
-            all.append(try answer.get())
+            all.append(answer)
         }
         return all
     }

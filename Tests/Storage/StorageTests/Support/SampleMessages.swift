@@ -29,6 +29,7 @@ extension Sample {
         _ = try await store.postpone(pause, by: relay)
         _ = try await store.backlog(at: now)
         _ = try await store.run(OutboxAdmin.list(OutboxAdmin.Filter()))
+        _ = try await store.run(OutboxAdmin.dead(after: id(1)))
         _ = try await store.run(OutboxAdmin.row(id(5042)))
         _ = try await store.run(OutboxAdmin.replay(id(5042), at: now, as: operation()))
         _ = try await store.run(OutboxAdmin.drop(id(5043), at: now, as: operation()))

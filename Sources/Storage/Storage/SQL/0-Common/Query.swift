@@ -53,6 +53,20 @@ extension Store {
         for (query, rows) in zip(queries, rows) { answers.append(try query.answer(rows)) }
         return answers
     }
+
+    /// Runs several queries in the same way. The answer is nil if a row that the query relies on is not
+    /// genuine. All of them run; the first other failure is thrown.
+    public func runBlockingIfGenuine<Answer>(_ queries: [Query<Answer>]) throws(StoreFailure) -> [Answer?] {
+        var answers: [Answer?] = []
+        for (query, result) in zip(queries, try answersBlocking(queries.map(\.script))) {
+            if case .failure(.forged) = result {
+                answers.append(nil)
+            } else {
+                answers.append(try query.answer(try result.get()))
+            }
+        }
+        return answers
+    }
 }
 
 /// The audit row, by which the operation of a change is found.

@@ -80,6 +80,24 @@ extension OutboxAdmin {
         }
     }
 
+    /// The number of ids in a page of dead letters.
+    public static let deadPageSize = 100
+
+    /// Returns the ids of dead letters after an id, in order: a page, however many there are.
+    public static func dead(after id: OutboxEntryID?) -> Query<[OutboxEntryID]> {
+        let after = id.map { SQLValue.id($0) } ?? .blob([])
+        return Query(script: Script("outbox", reads: [deadEntries(entry: after)])) { rows throws(StoreFailure) in
+            var ids: [OutboxEntryID] = []
+            for row in rows[0] { ids.append(try row.id("id")) }
+            return ids
+        }
+    }
+
+    private static let deadEntries = Statement(
+        """
+        SELECT id FROM outbox WHERE id > :entry AND dead_at IS NOT NULL ORDER BY id LIMIT \(deadPageSize)
+        """)
+
     private static let entries = Statement(
         """
         \(columns) WHERE (:kind IS NULL OR o.kind = :kind) AND (:onlyDead = 0 OR o.dead_at IS NOT NULL)
