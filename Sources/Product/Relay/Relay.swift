@@ -133,6 +133,7 @@ public final class Relay: Sendable {
     let unsettledMessages = Unsettled<SettledMessage>()
     let notificationBudget = NotificationBudget()
     let webhooks: WebhookDispatcher
+    private let forgeryObserver = Mutex<(@Sendable (String) -> Void)?>(nil)
 
     /// - Parameters:
     ///   - statements: the signer of the relay's statements. A relay without one refuses the requests
@@ -245,8 +246,21 @@ public final class Relay: Sendable {
             return .broken
         case .forged(let row):
             metrics.storeFailed(.forged)
-            log.error("row.forged", [.route: what, .row: row])
+            reportForged(row, in: what)
             return .broken
         }
+    }
+
+    /// Registers the observer of rows that no relay wrote. It is called on a loop.
+    public func onForgery(_ observer: @escaping @Sendable (_ row: String) -> Void) {
+        forgeryObserver.withLock { $0 = observer }
+    }
+
+    /// Logs a row that no relay wrote, by its table and key.
+    ///
+    /// - Parameter what: the name of the query that found it.
+    func reportForged(_ row: String, in what: String) {
+        log.error("row.forged", [.route: what, .row: row])
+        forgeryObserver.withLock { $0 }?(row)
     }
 }

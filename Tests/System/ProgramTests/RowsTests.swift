@@ -43,6 +43,27 @@ import Testing
         _ = try await fixture.login("ada")
     }
 
+    /// The log may be gone later. The audit says who was affected, and that the relay itself found it.
+    @Test(arguments: [StoreKind.file, .mariadb]) func forgedRowLeavesARowInTheAudit(kind: StoreKind) async throws {
+        let fixture = try await Fixture(kind)
+        _ = try await fixture.registered("ada")
+        try fixture.relay.forge("UPDATE user SET email = 'new@example.com'")
+        for _ in 0..<3 {
+            let refused = try await fixture.shop.curl("POST", "/login", json: #"{"username":"ada"}"#)
+            #expect(refused.status == 500)
+        }
+        try await fixture.relay.logged("event=row.forged", number: 3)
+        // The stop waits for work in the background.
+        await fixture.relay.stop()
+        let rows = try await fixture.json("audit", "search", "--event", "row.forged")["rows"]?.array ?? []
+        #expect(rows.count == 1)
+        let row = try #require(rows.first?.object)
+        let user = try #require(row["user"]?.string)
+        #expect(row["outcome"] == "user" && row["note"]?.string == "user \(user)" && row["username"] == "ada", "\(row)")
+        #expect(row["actor"]?.string?.hasPrefix("relay ") == true)
+        #expect(try await fixture.tool(["audit", "verify"]).status == 0)
+    }
+
     @Test func rightRestoredBySQLIsReported() async throws {
         let fixture = try await Fixture(.file)
         _ = try await fixture.registered("ada")

@@ -250,7 +250,7 @@ extension Relay {
     /// Logs a stored report that no relay wrote. The phone is shown without it.
     func logForgedReport(of device: DeviceView) {
         guard device.isReportForged else { return }
-        log.error("row.forged", [.route: "report", .row: "device_report \(device.id.text)"])
+        reportForged("device_report \(device.id.text)", in: "report")
     }
 
     /// Whether a login is pushed to at least one of these phones, as far as that depends on the

@@ -39,6 +39,8 @@ final class AuditHeadsExport: Sendable {
     private let sink: any AuditHeadsSink
     private let feed: AuditHeadFeed
     private let log: Log
+    /// Records a fault of the store in the audit.
+    private let record: @Sendable (AuditHeadFeed.Fault) async -> Void
     private let worker: WorkerThread
     private let time: any TimeSource
     private let state: Mutex<State>
@@ -47,14 +49,15 @@ final class AuditHeadsExport: Sendable {
     /// it hangs: then the relay starts, and the heads stay in the store until the file answers. A syslog
     /// service may start later.
     static func open(
-        _ settings: Settings, _ store: Store, time: any TimeSource = SystemTime(), log: Log
+        _ settings: Settings, _ store: Store, time: any TimeSource = SystemTime(), log: Log,
+        record: @escaping @Sendable (AuditHeadFeed.Fault) async -> Void = { _ in }
     ) throws(Failure) -> AuditHeadsExport? {
         guard let sink = settings.auditHeadsSink else { return nil }
         do {
             let isReached = sink is AuditHeadsFile ? try begin(sink) : true
             let feed = AuditHeadFeed(store, time: time)
             let export = AuditHeadsExport(
-                sink, feed, worker: try WorkerThread(name: "audit-heads"), time: time, log: log)
+                sink, feed, worker: try WorkerThread(name: "audit-heads"), time: time, log: log, record: record)
             if !isReached { _ = export.note(late(sink)) }
             return export
         } catch {
@@ -79,13 +82,15 @@ final class AuditHeadsExport: Sendable {
     }
 
     private init(
-        _ sink: any AuditHeadsSink, _ feed: AuditHeadFeed, worker: WorkerThread, time: any TimeSource, log: Log
+        _ sink: any AuditHeadsSink, _ feed: AuditHeadFeed, worker: WorkerThread, time: any TimeSource, log: Log,
+        record: @escaping @Sendable (AuditHeadFeed.Fault) async -> Void
     ) {
         self.sink = sink
         self.feed = feed
         self.worker = worker
         self.time = time
         self.log = log
+        self.record = record
         let now = time.instant()
         state = Mutex(State(complete: now, next: sink is AuditHeadsFile ? nil : now + Self.repetition))
     }
@@ -104,6 +109,7 @@ final class AuditHeadsExport: Sendable {
         do throws(StoreFailure) {
             for fault in try await feed.round(write) {
                 log.error("audit.tampered", [.row: fault.row, .reason: fault.reason])
+                await record(fault)
             }
             let now = time.instant()
             state.withLock { state in if !state.isFailing { state.complete = now } }

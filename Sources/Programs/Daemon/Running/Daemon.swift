@@ -123,9 +123,15 @@ public final class Daemon: Sendable {
         certificates = components.certificates
         hardening = components.hardening
         operationsKey = components.operationsKey
-        heads = try AuditHeadsExport.open(settings, components.store, log: log)
-        heads?.show(in: components.registry)
         let relay = components.relay
+        let forgeries = ForgeryRecord(components.store, log: log) { relay.operations.new() }
+        heads = try AuditHeadsExport.open(settings, components.store, log: log) { fault in
+            await forgeries.record("audit.tampered", row: fault.row, reason: fault.reason)
+        }
+        heads?.show(in: components.registry)
+        relay.onForgery { [backgroundWork] row in
+            backgroundWork.spawn { await forgeries.record("row.forged", row: row) }
+        }
         address = inherited.relay?.address.description ?? "\(settings.listen.host):\(sockets[0].address.port)"
         page = try await MetricsPage.start(
             settings, inherited.metrics, components.registry, components.dependencies,

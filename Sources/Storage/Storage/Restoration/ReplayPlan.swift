@@ -189,7 +189,7 @@ public struct ReplayPlan: Sendable, Equatable {
         "challenge.asked", "challenge.ended", "challenge.cancelled", "challenge.expired", "decision.refused",
         "attestation.refused", "code.wrong", "factor.begun", "factor.waiting", "address.code", "fraud.reported",
         "user.exported", "key.rolled", "unlock.issued", "unlock.withdrawn", "row.adopted", "audit.exported",
-        "schema.migrated", "device.certificate",
+        "schema.migrated", "device.certificate", "row.forged", "audit.tampered",
     ]
     private static let harmlessKinds = [
         "daemon.", "control.", "backup.", "temporary.", "restore.", "store.", "rekey.", "push.", "sms.", "outbox.",
