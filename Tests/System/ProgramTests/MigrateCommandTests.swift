@@ -61,6 +61,52 @@ import Testing
         #expect(done["from"] == .null && done["schema_version"] == .integer(Self.known) && done["changed"] == true)
     }
 
+    /// The relays' account has the rights to rows alone. It is refused before anything is changed.
+    @Test(arguments: [former, nil]) func accountWithRightsToRowsAloneIsRefused(tables: Int64?) async throws {
+        let fixture = try await Fixture(.mariadb)
+        await fixture.relay.stop()
+        guard case .mariadb(let place) = fixture.relay.storage else {
+            Issue.record("\(fixture.relay.storage)")
+            return
+        }
+        let database = place.database
+        if let tables {
+            try await RunningRelay.replaceTables(of: fixture.relay.storage, by: tables)
+        } else {
+            try await blocking {
+                try MariaDBServer.shared().sql("DROP DATABASE \(database); CREATE DATABASE \(database)")
+            }
+        }
+        let account = "rows_of_\(database)_\(tables ?? 0)"
+        let url = try await blocking {
+            let server = try MariaDBServer.shared()
+            try server.sql(
+                "CREATE USER \(account)@127.0.0.1; "
+                    + "GRANT SELECT, INSERT, UPDATE, DELETE ON \(database).* TO \(account)@127.0.0.1")
+            return server.url(database, as: account)
+        }
+        func structure() async throws -> String {
+            let dump = [
+                "--no-defaults", "--user=root", "--socket=\(try await blocking { try MariaDBServer.shared().socket })",
+                "--skip-comments", "--skip-dump-date", database,
+            ]
+            let dumped = try await Child.run("mariadb-dump", dump)
+            try #require(dumped.status == 0, "\(dumped.errors)")
+            return dumped.output
+        }
+        let before = try await structure()
+        let ended = try await fixture.tool(["migrate", "--storage", url])
+        #expect(ended.status == 1, "\(ended.output)")
+        #expect(ended.errors.contains("the account may not change tables"), "\(ended.errors)")
+        #expect(ended.errors.contains("CREATE, ALTER, DROP, INDEX and CREATE VIEW"), "\(ended.errors)")
+        #expect(ended.errors.contains("GRANT ALL ON \(database).*"), "\(ended.errors)")
+        #expect(ended.errors.contains("--storage") && ended.errors.contains("docs/operators/store.md"))
+        #expect(try await structure() == before)
+        #expect(before.contains("CREATE TABLE") == (tables != nil))
+        // The same tables, and an account that may.
+        #expect(try await fixture.tool(["migrate"]).status == 0)
+    }
+
     // MARK: An update that is not finished
 
     @Test func everyProgramNamesAnUnfinishedUpdate() async throws {

@@ -51,7 +51,7 @@ extension Settings {
         do throws(StoreFailure) {
             return try Store.open(url, schema: schema, time: time, log: Log(minimum: .warning), options: options)
         } catch {
-            throw schema == .migrate ? Failure(migration: error) : Failure(store: error)
+            throw schema == .migrate ? Failure(migration: error, at: url) : Failure(store: error)
         }
     }
 
@@ -71,7 +71,7 @@ extension Settings {
         do throws(StoreFailure) {
             return try Store.migrate(url, at: SystemTime().now(), progress: progress)
         } catch {
-            throw Failure(migration: error)
+            throw Failure(migration: error, at: url)
         }
     }
 }
@@ -86,7 +86,7 @@ extension Failure {
     }
 
     /// A failure of a migration. What it has done stays.
-    fileprivate init(migration failure: StoreFailure) {
+    fileprivate init(migration failure: StoreFailure, at url: StorageURL) {
         guard case .internal(let reason) = failure else {
             self.init(store: failure)
             return
@@ -95,14 +95,19 @@ extension Failure {
         if ["MariaDB 1142", "MariaDB 1227", "MariaDB 1370"].contains(where: reason.contains) {
             self.init(
                 .failed, "the account may not change tables: \(reason)",
-                next: "Give the URL of an account that may with --storage: see 'Accounts in MariaDB' in "
-                    + "docs/operators/store.md.")
+                next: "It needs the rights CREATE, ALTER, DROP, INDEX and CREATE VIEW besides those to rows: "
+                    + "GRANT ALL ON \(Self.database(of: url)).* TO an account, and give its URL with --storage. "
+                    + "See 'Accounts in MariaDB' in docs/operators/store.md.")
             return
         }
         self.init(
             .failed, "the tables cannot be created or migrated: \(reason)",
             next: "No data was lost. Completed steps stay, and relays can work with them; "
                 + "the next attempt continues from there.")
+    }
+
+    private static func database(of url: StorageURL) -> String {
+        if case .mariadb(let server) = url { server.database } else { "DATABASE" }
     }
 
     public init(store failure: StoreFailure) {
