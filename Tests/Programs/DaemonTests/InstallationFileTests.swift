@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 
@@ -35,6 +36,24 @@ import Testing
         try Files.makeDirectories(directory("b/c/d"), mode: 0o700)
         #expect(TemporaryDirectory.mode(of: directory("b/c/d")) == 0o700)
         #expect(throws: Files.Problem.self) { try Files.makeDirectories(directory("a/b"), mode: 0o700) }
+    }
+
+    /// Root rewrites a file of the relay's account, in a directory where that account can plant links.
+    @Test(.enabled(if: getuid() == 0, "only root can give files away"))
+    func rewrittenFileKeepsItsOwnerAndFollowsNoLink() throws {
+        let directory = try TemporaryDirectory()
+        try Files.create(directory("key"), [1], mode: 0o640)
+        try Files.create(directory("secret"), [7], mode: 0o600)
+        try #require(chown(directory("key"), 5, 60) == 0)
+        try #require(symlink(directory("secret"), directory("key.\(getpid())")) == 0)
+        try Files.rewrite(directory("key"), [2])
+        var state = stat()
+        #expect(lstat(directory("key"), &state) == 0 && state.st_mode == S_IFREG | 0o640)
+        #expect(state.st_uid == 5 && state.st_gid == 60)
+        #expect(try Files.read(directory("key")) == [2])
+        #expect(lstat(directory("secret"), &state) == 0 && state.st_uid == 0)
+        #expect(try Files.read(directory("secret")) == [7])
+        #expect(Set(directory.names) == ["key", "secret"])
     }
 
     @Test func secretFileReadableByOthersIsRefused() throws {

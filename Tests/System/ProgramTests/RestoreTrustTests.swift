@@ -51,4 +51,32 @@ import Testing
         // The store is still there.
         try await fixture.relay.restart()
     }
+
+    /// The relay's account can write to the directory of the store, and plant links at the names that the
+    /// restore of root uses. Root neither writes to their targets nor gives them away.
+    @Test(.enabled(if: getuid() == 0, "only root can give files away"))
+    func plantedLinksAreNotFollowed() async throws {
+        let fixture = try await Fixture(.file)
+        let relay = fixture.relay
+        let copy = relay.directory("copy")
+        _ = try await fixture.json("backup", copy)
+        await relay.stop()
+        let account: uid_t = 5
+        try #require(chown(relay.installation, account, account) == 0)
+        let (store, secret) = (relay.file("twoefay.db"), relay.directory("secret"))
+        try TextFile.write("of root", to: secret)
+        for name in [".restoring", ".restoring-wal", ".restoring-journal", ".restoring-shm", "-journal"] {
+            unlink(store + name)
+            try #require(symlink(secret, store + name) == 0, "\(name)")
+        }
+        for _ in 0..<2 {
+            _ = try await fixture.json("restore", copy, "--yes")
+            var state = stat()
+            #expect(lstat(store, &state) == 0 && state.st_mode & S_IFMT == S_IFREG && state.st_uid == account)
+            #expect(try TextFile.read(secret) == "of root")
+            #expect(stat(secret, &state) == 0 && state.st_uid == 0)
+            // The next run finds a link in the place of the store itself.
+            try #require(unlink(store) == 0 && symlink(secret, store) == 0)
+        }
+    }
 }

@@ -121,6 +121,14 @@ public enum Files {
     /// Writes a file that must not exist yet. When this returns, the file is on the disk; after an
     /// error it does not exist.
     public static func create(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(Problem) {
+        try create(path, bytes, mode: mode, owner: nil)
+    }
+
+    /// - Parameter owner: the owner and the group of the file; nil for those of the process. The file gets
+    ///   them by its descriptor: who can write to the directory may put a link in its place meanwhile.
+    private static func create(
+        _ path: String, _ bytes: [UInt8], mode: mode_t, owner: (user: uid_t, group: gid_t)?
+    ) throws(Problem) {
         let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard file >= 0 else { throw Problem(path) }
         defer { close(file) }
@@ -130,7 +138,8 @@ public enum Files {
             throw problem
         }
         // The umask of the process may have removed permissions.
-        guard fchmod(file, mode) == 0, fsync(file) == 0 else {
+        guard owner.map({ fchown(file, $0.user, $0.group) == 0 }) ?? true, fchmod(file, mode) == 0, fsync(file) == 0
+        else {
             let problem = Problem(path)
             unlink(path)
             throw problem
@@ -176,7 +185,7 @@ public enum Files {
 
     /// Writes a file, or replaces it. A reader sees the old file or the new one, never a part.
     public static func replace(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(Problem) {
-        try put(path, bytes, mode: mode) { _ in true }
+        try put(path, bytes, mode: mode, owner: nil)
     }
 
     /// Replaces an existing file in the same way. The new file keeps its owner and permissions. If
@@ -187,21 +196,20 @@ public enum Files {
         let target = String(cString: resolved)
         var state = stat()
         guard stat(target, &state) == 0 else { throw Problem(path) }
-        try put(target, bytes, mode: state.st_mode & 0o7777) { fresh in
-            // Only root may change the owner, so it is changed only if it differs.
-            (state.st_uid == geteuid() && state.st_gid == getegid()) || chown(fresh, state.st_uid, state.st_gid) == 0
-        }
+        // Only root may change the owner, so it is changed only if it differs.
+        let isOwn = state.st_uid == geteuid() && state.st_gid == getegid()
+        try put(target, bytes, mode: state.st_mode & 0o7777, owner: isOwn ? nil : (state.st_uid, state.st_gid))
     }
 
     private static func put(
-        _ path: String, _ bytes: [UInt8], mode: mode_t, prepare: (String) -> Bool
+        _ path: String, _ bytes: [UInt8], mode: mode_t, owner: (user: uid_t, group: gid_t)?
     ) throws(Problem) {
         // The process id makes this name unique among running processes. A file that a crash left
         // under it is removed.
         let fresh = "\(path).\(getpid())"
         unlink(fresh)
-        try create(fresh, bytes, mode: mode)
-        guard prepare(fresh), rename(fresh, path) == 0 else {
+        try create(fresh, bytes, mode: mode, owner: owner)
+        guard rename(fresh, path) == 0 else {
             let problem = Problem(path)
             unlink(fresh)
             throw problem
