@@ -62,6 +62,10 @@ extension HTTP2Client {
             Glibc.close(fd)
             return failure
         }
+        if let failure = introduce(fd) {
+            Glibc.close(fd)
+            return failure
+        }
         var session: TLSSession?
         if let tls {
             let name = options.serverName ?? host
@@ -72,6 +76,16 @@ extension HTTP2Client {
         }
         let link = Transport(loop: loop, fd: fd, client: session, buffers: buffers)
         return await open(link, within: limit - (loop.time.instant() - start))
+    }
+
+    /// Sends a PROXY header if the server expects one from this address. Returns nil on success.
+    private func introduce(_ fd: Int32) -> ConnectionFailure? {
+        guard let own = Socket.localAddress(fd)?.unmapped, options.proxies.contains(where: { $0.contains(own) })
+        else { return nil }
+        let header = ProxyHeader.ownConnection
+        // The buffer of a new connection has room for these few bytes.
+        let count = header.withUnsafeBytes { Glibc.send(fd, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+        return count == header.count ? nil : .connect("the PROXY header cannot be sent")
     }
 
     /// Waits until the socket is connected. Returns nil on success.

@@ -1,8 +1,13 @@
+import EventLoop
+
 /// The limits and timeouts of one connection to a server.
 public struct ClientOptions: Sendable {
     /// The name that the server's certificate must have, for a client that connects to an address;
     /// nil for the host.
     public var serverName: String?
+    /// The balancers of the server. It expects a PROXY header from their addresses: if this end of the
+    /// connection has one of them, the client says that the connection is its own.
+    public var proxies: [AddressRange] = []
     /// The time from the start of `connect` to the server's SETTINGS. It includes name resolution,
     /// TCP and TLS.
     public var connectTimeout: Duration = .seconds(10)

@@ -36,6 +36,9 @@ enum ProxyHeader: Sendable {
     /// larger limit would only cost memory for every connection of a balancer.
     static let longest = 4096
 
+    /// The header of a connection that its sender makes for itself: version 2, LOCAL, no addresses.
+    static let ownConnection: [UInt8] = signature + [0x20, 0, 0, 0]
+
     /// Parses the bytes received so far. Each byte is checked as soon as it is there, so a peer
     /// with another protocol is refused without waiting.
     static func read(_ bytes: [UInt8]) throws(Fault) -> Reading {

@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 
@@ -36,5 +37,19 @@ import Testing
         try await relay.logged("event=store.unavailable")
         let ended = try await health(relay)
         #expect(ended.status == 0, "\(ended.errors)")
+    }
+
+    /// The relay takes this machine for a balancer, and expects a PROXY header from it.
+    @Test func relayBehindABalancerOnItsMachineAnswers() async throws {
+        let relay = try await RunningRelay.start { try $0.set("proxies", to: "\"127.0.0.0/8, 10.0.0.5\"") }
+        let ended = try await health(relay)
+        #expect(ended.status == 0, "\(ended.errors)")
+        // Without the setting, the caller sends no header, and is refused: the relay does expect one.
+        try relay.change { try $0.set("proxies", to: "\"10.0.0.5\"") }
+        #expect(try await health(relay).status == 5)
+        try await relay.logged("event=connection.refused")
+        relay.signal(SIGHUP)
+        try await relay.logged("event=daemon.reloaded")
+        #expect(try await health(relay).status == 0)
     }
 }

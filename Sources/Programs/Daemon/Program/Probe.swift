@@ -43,20 +43,27 @@ public struct Probe: Sendable {
     }
 
     /// Requests `/health` at the address on which the relay listens. This needs no name service, and
-    /// no way from this machine to the origin.
+    /// no way from this machine to the origin. If the relay takes this machine for a balancer, the
+    /// connection begins with a PROXY header.
     static func health(_ settings: Settings, authority: [UInt8]) throws(Failure) -> Answer {
         // The kernel connects to this machine if the address is the one for all, such as 0.0.0.0.
-        try visit(settings, authority, at: settings.listen, path: "/health").answer
+        var options = ClientOptions()
+        options.proxies = settings.proxies?.all ?? []
+        return try visit(settings, authority, at: settings.listen, path: "/health", options).answer
     }
 
     private static func visit(
-        _ settings: Settings, _ authority: [UInt8], at place: HostPort, path: String
+        _ settings: Settings, _ authority: [UInt8], at place: HostPort, path: String,
+        _ options: ClientOptions = ClientOptions()
     ) throws(Failure) -> Visit {
         do {
             let context = try TLSClientContext(roots: .systemAnd(authority))
             let origin = settings.origin
-            return try EventLoop.run("probe", time: SystemTime()) { loop in
-                await send(path, place, origin, context, on: loop)
+            var options = options
+            options.connectTimeout = .seconds(5)
+            options.serverName = origin.host
+            return try EventLoop.run("probe", time: SystemTime()) { [options] loop in
+                await send(path, place, origin, context, options, on: loop)
             }
         } catch {
             throw Failure(
@@ -66,11 +73,9 @@ public struct Probe: Sendable {
     }
 
     private static func send(
-        _ path: String, _ place: HostPort, _ origin: WebAddress, _ context: TLSClientContext, on loop: EventLoop
+        _ path: String, _ place: HostPort, _ origin: WebAddress, _ context: TLSClientContext,
+        _ options: ClientOptions, on loop: EventLoop
     ) async -> Visit {
-        var options = ClientOptions()
-        options.connectTimeout = .seconds(5)
-        options.serverName = origin.host
         let client = HTTP2Client(
             loop: loop, host: place.host, port: place.port, tls: context, options: options, log: Log(minimum: .error))
         do throws(ConnectionFailure) {
