@@ -86,7 +86,7 @@ extension Accounts.Device {
             // ran.
             case .revoked where view.publicKey == nil && stoppedBy != .operator:
                 "Its website may bind it again. To prevent that: twoefay device revoke \(view.id.text)"
-            case wanted: "Nothing was changed."
+            case wanted: "Nothing is left to do. 'twoefay device show' shows who did it."
             case .revoked where view.publicKey == nil:
                 "To let its website bind it again: twoefay device resume \(view.id.text)"
             case .revoked:
@@ -94,7 +94,7 @@ extension Accounts.Device {
                     + "twoefay user activate \(username.asShellWord) --website \(website)"
             case .waiting:
                 "It waits for its user's approval. To reject it: twoefay device revoke \(view.id.text)"
-            case .active, .suspended: "Nothing was changed: another command changed it at the same time. Try again."
+            case .active, .suspended: "Nothing was changed: another command changed it at the same time. Run it again."
             }
         let already = view.state == wanted ? " already" : ""
         return Failure(

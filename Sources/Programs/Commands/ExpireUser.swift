@@ -27,7 +27,9 @@ extension Tool {
         let user = try store.user(invocation)
         let isSet = try store.run { Expiries.set(user.id, from: user.expiresAt, to: expiresAt, at: store.now, as: $0) }
         guard isSet else {
-            throw Failure(.conflict, "\(user.fullName) was deleted in the meantime", next: "Nothing was changed.")
+            throw Failure(
+                .conflict, "\(user.fullName) was changed or deleted in the meantime",
+                next: "Nothing was changed. 'twoefay user show' shows the user's end, if the user is there.")
         }
         let text =
             switch expiresAt {

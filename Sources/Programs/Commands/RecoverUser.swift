@@ -36,7 +36,7 @@ extension Tool {
         do throws(CryptoFailure) {
             new = try NewRecovery(lost, of: user.id, by: .operator, drawn, delivery)
         } catch {
-            throw Failure(.failed, "\(error)", next: "Nothing was changed. Run it again.")
+            throw Failure(.failed, "\(error)", next: "Nothing was changed. " + Failure.cryptoRemedy)
         }
         switch try store.read(Recoveries.start(new, as: operation)) {
         case .started(let address):
@@ -98,14 +98,16 @@ extension Tool {
         let announcement = try asks ? RecoveryAnnouncement(store.newOperation(), sender: nil, at: store.now) : nil
         let drawn = OperationSecret(drawnFrom: SystemRandomness())
         guard let life = try? row.life.proved(by: .operator, wait: website.policy.wait, at: store.now) else {
-            throw Failure(.conflict, "the recovery has ended", next: "Nothing was changed.")
+            throw Failure(
+                .conflict, "the recovery has ended",
+                next: "Nothing was changed. To begin another one: twoefay user recover")
         }
         let proving: RecoveryProving
         do throws(CryptoFailure) {
             proving = try RecoveryProving(
                 row, life, by: .operator, nil, note: "\(by): \(note)", announcement: announcement, drawn, delivery)
         } catch {
-            throw Failure(.failed, "\(error)", next: "Nothing was changed. Run it again.")
+            throw Failure(.failed, "\(error)", next: "Nothing was changed. " + Failure.cryptoRemedy)
         }
         guard try store.read(Recoveries.proved(proving, as: operation)) else {
             throw Failure(
@@ -142,7 +144,9 @@ extension Tool {
         guard
             try store.run({ Recoveries.cancelAll(of: user.id, lost, by: .operator, at: now, as: $0) })
         else {
-            throw Failure(.conflict, "the recoveries have ended in the meantime", next: "Nothing was changed.")
+            throw Failure(
+                .conflict, "the recoveries have ended in the meantime",
+                next: "Nothing is left to cancel. 'twoefay user show' shows whether one has given the user a new factor.")
         }
         let lines = open.map { "\($0.id.text) was \($0.life.phase(at: now).rawValue)" }
         return Report(

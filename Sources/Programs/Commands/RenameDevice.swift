@@ -31,7 +31,8 @@ extension Tool {
             throw Failure(
                 .conflict, "the phone \(device.view.id.text) of \(device.owner) is \(state.rawValue)",
                 next: state == .waiting
-                    ? "It can be renamed after its user has approved it." : "Nothing was changed.")
+                    ? "It can be renamed after its user has approved it."
+                    : "Nothing was changed. 'twoefay device list' shows the phones that are bound.")
         }
         return Report(
             "The phone \(device.view.id.text) of \(device.owner) is now called \(name).",

@@ -42,7 +42,7 @@ extension Tool {
                 drawn, for: device.view.id, of: device.user, website: website.id, at: store.now, as: operation,
                 by: sealer, SystemRandomness())
         } catch {
-            throw Failure(.failed, "\(error)", next: "Nothing was changed. Run it again.")
+            throw Failure(.failed, "\(error)", next: "Nothing was changed. " + Failure.cryptoRemedy)
         }
         guard let issued = try store.read(UnlockCodes.issue(new, as: operation)) else {
             throw Failure(

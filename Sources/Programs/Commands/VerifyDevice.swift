@@ -21,7 +21,7 @@ extension Tool {
         guard let since = device.view.verifySince else {
             throw Failure(
                 .conflict, "the phone \(device.view.id.text) of \(device.owner) is in no doubt",
-                next: "Nothing was changed.")
+                next: "Nothing was changed, as no check is due: the phone can be used as it is.")
         }
         var change = DeviceChange(device.view.id, of: device.user, by: .operator, at: store.now)
         change.isVerified = true

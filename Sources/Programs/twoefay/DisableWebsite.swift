@@ -28,7 +28,9 @@ extension Tool {
         guard
             try store.run({ Websites.set(website.id, isDisabled: isDisabled, at: store.now, as: $0) })
         else {
-            throw Failure(.conflict, "\(website.name) is \(state) already", next: "Nothing was changed.")
+            throw Failure(
+                .conflict, "\(website.name) is \(state) already",
+                next: "Nothing was changed. 'twoefay audit search --website \(website.name) --event website.' shows who did it.")
         }
         return Report(
             "\(website.name) is \(state).",

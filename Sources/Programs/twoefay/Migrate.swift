@@ -27,7 +27,9 @@ extension Tool {
         do throws(SettingsFault) {
             if let text = invocation.value("storage") { settings.storage = try StorageText(settingsText: text) }
         } catch {
-            throw Failure(.usage, "--storage: \(error.message)", next: "Nothing was changed.")
+            throw Failure(
+                .usage, "--storage: \(error.message)",
+                next: "Nothing was changed. Give it the form of 'storage' in the settings; see docs/operators/store.md.")
         }
         let url = try settings.store()
         if invocation.has("plan") { return MigrationReport(url, try settings.migrationPlan(), isDone: false).report }

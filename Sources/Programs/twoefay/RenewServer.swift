@@ -31,7 +31,7 @@ extension Tool {
         guard days <= ServerCertificate.days else {
             throw Failure(
                 .usage, "--days must be \(ServerCertificate.days) at most, which is what Apple's devices accept",
-                next: "Nothing was changed.")
+                next: "Nothing was changed. Give fewer, or leave --days out.")
         }
         let issued = try server.renew(
             by: authority, names: try server.names(invocation.values("host")), keepsKey: invocation.has("keep-key"),

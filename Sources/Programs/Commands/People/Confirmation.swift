@@ -28,7 +28,8 @@ extension Invocation {
         Program.printProgress("\(consequence)\nType yes to go on:")
         tcflush(STDIN_FILENO, TCIFLUSH)
         guard readLine()?.lowercased() == "yes" else {
-            throw Failure(.conflict, "not confirmed", next: "Nothing was changed.")
+            throw Failure(
+                .conflict, "not confirmed", next: "Nothing was changed. To go on, type the word yes, or give --yes.")
         }
     }
 }

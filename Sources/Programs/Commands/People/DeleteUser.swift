@@ -31,7 +31,8 @@ extension Tool {
         }
         guard let ended = deleted else {
             throw Failure(
-                .notFound, "\(user.fullName) was deleted in the meantime", next: "Nothing was changed.")
+                .notFound, "\(user.fullName) was deleted in the meantime",
+                next: "Nothing was changed. 'twoefay audit search --user \(user.id.text)' shows who deleted the user.")
         }
         return Report(
             "\(user.fullName) is deleted."

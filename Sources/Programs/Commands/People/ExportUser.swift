@@ -20,7 +20,9 @@ extension Tool {
         defer { store.close() }
         let user = try store.user(invocation)
         guard try store.run({ PersonalExport.audit(of: user.id, at: store.now, as: $0) }) else {
-            throw Failure(.notFound, "\(user.fullName) was deleted in the meantime", next: "Nothing was exported.")
+            throw Failure(
+                .notFound, "\(user.fullName) was deleted in the meantime",
+                next: "Nothing was exported. 'twoefay audit search --user \(user.id.text)' shows who deleted the user.")
         }
         let parts = try store.read(PersonalExport.all(of: user.id))
         let value = JSONValue.object([

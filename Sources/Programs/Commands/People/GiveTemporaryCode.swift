@@ -48,7 +48,9 @@ extension Tool {
             let new = NewTemporaryCode(
                 text, for: user.id, uses: wanted.uses, mayEnrol: wanted.mayEnrol, life: wanted.life, at: store.now,
                 as: operation, by: sealer)
-        else { throw Failure(.failed, "the code could not be made", next: "Nothing was changed. Run it again.") }
+        else {
+            throw Failure(.failed, "the code could not be made", next: "Nothing was changed. " + Failure.cryptoRemedy)
+        }
         guard try store.read(TemporaryCodes.issue(new, replacing: former?.factor, as: operation)) else {
             throw Failure(
                 .conflict, "\(user.fullName) was changed in the meantime",

@@ -104,7 +104,10 @@ final class ControlSocket {
                     "Ask an operator: the settings control.auditors, control.helpdesk and control.operators name the groups "
                         + "that have one.")
             } else if peers.count >= Self.most || own >= Self.mostOfOne {
-                refuse(fd, caller, .unavailable, "too many commands run at once", "Try again in a moment.")
+                refuse(
+                    fd, caller, .unavailable, "too many commands run at once",
+                    "At most \(Self.most) run at once, and \(Self.mostOfOne) of one account: wait until one has ended, and run "
+                        + "it again.")
             } else {
                 admit(fd, caller)
             }

@@ -94,7 +94,10 @@ public struct AuthorityReplacement: Sendable {
             Files.remove(formerKeyPath)
             return second
         } catch {
-            throw Failure(.failed, "\(error)", next: "Nothing was changed.")
+            throw Failure(
+                .failed, "\(error)",
+                next: "Nothing was changed. If a file is named, make room on its disk, let this account write to it, "
+                    + "and run the command again.")
         }
     }
 

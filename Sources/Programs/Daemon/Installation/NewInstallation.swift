@@ -115,7 +115,7 @@ public struct NewInstallation: Sendable {
                     isPrivate: true),
             ]
         } catch {
-            throw Failure(.failed, "the certificates cannot be created: \(error.description)", next: "Try again.")
+            throw Failure(.failed, "the certificates cannot be created: \(error.description)", next: Failure.cryptoRemedy)
         }
     }
 

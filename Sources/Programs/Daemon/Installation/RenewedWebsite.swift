@@ -58,7 +58,9 @@ public struct RenewedWebsite: Sendable {
         guard isDone else {
             Files.remove(credentials.keyPath)
             Files.remove(credentials.certificatePath)
-            throw Failure(.conflict, "\(name) was removed in the meantime", next: "Nothing was changed.")
+            throw Failure(
+                .conflict, "\(name) was removed in the meantime",
+                next: "Nothing was changed. To make a new website of this name: twoefay website add \(name) --reuse-name")
         }
         return credentials
     }

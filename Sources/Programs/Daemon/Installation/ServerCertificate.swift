@@ -67,7 +67,9 @@ public struct ServerCertificate: Sendable {
             keyPEM = keepsKey ? nil : try key.pem().reveal()
             for certificate in [issued] + chain { pem += try certificate.pem() }
         } catch {
-            throw Failure(.failed, "no certificate can be issued: \(error)", next: "Nothing was changed.")
+            throw Failure(
+                .failed, "no certificate can be issued: \(error)",
+                next: "Nothing was changed. If a file is named, look at it. " + Failure.cryptoRemedy)
         }
         try check([issued] + chain, by: authority, at: now)
         do throws(Files.Problem) {
@@ -104,7 +106,9 @@ public struct ServerCertificate: Sendable {
         for root in roots {
             guard let fault = CertificatePath.serverFault(certificates, authority: root, at: now) else { continue }
             throw Failure(
-                .failed, "callers would refuse the new certificate: \(fault)", next: "Nothing was changed.")
+                .failed, "callers would refuse the new certificate: \(fault)",
+                next: "Nothing was changed. Look at the authority in tls.ca and its chain, or replace the authority: "
+                    + "docs/operators/replacing-authorities.md.")
         }
     }
 }

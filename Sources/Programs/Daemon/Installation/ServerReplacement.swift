@@ -129,7 +129,9 @@ public struct ServerReplacement: Sendable {
         try requireNoInterruption()
         let present = try ServerAuthority.load(settings, keyPath: keyPath)
         guard let statement = try underWay() else {
-            throw Failure(.conflict, "no authority is being replaced", next: "Nothing was changed.")
+            throw Failure(
+                .conflict, "no authority is being replaced",
+                next: "Nothing was changed. docs/operators/replacing-authorities.md says how to begin.")
         }
         guard statement.signer != present.keyThumbprint, statement.pins.contains(present.keyThumbprint) else {
             throw Failure(
@@ -219,7 +221,9 @@ public struct ServerReplacement: Sendable {
             try Files.replace(pinsPath, Array((text + "\n").utf8), mode: 0o644)
             return statement
         } catch {
-            throw Failure(.failed, "the statement cannot be written: \(error)", next: "Nothing was announced.")
+            throw Failure(.failed, "the statement cannot be written: \(error)",
+                next: "Nothing was announced. If a file is named, make room on its disk, let this account write to it, "
+                    + "and run the command again.")
         }
     }
 }

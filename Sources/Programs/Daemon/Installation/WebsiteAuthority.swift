@@ -72,7 +72,7 @@ public struct WebsiteAuthority: Sendable {
                 certificate: try issued.certificatePEM(), key: try issued.keyPEM().reveal(),
                 thumbprint: issued.certificate.spkiThumbprint, stored: stored(issued.certificate))
         } catch {
-            throw Failure(.failed, "no certificate can be issued: \(error.description)", next: "Try again.")
+            throw Failure(.failed, "no certificate can be issued: \(error.description)", next: Failure.cryptoRemedy)
         }
     }
 

@@ -39,6 +39,11 @@ public struct Failure: Error, Sendable, Equatable {
         self.next = next
     }
 
+    /// The next step after a failure of OpenSSL with keys of this program's own making.
+    public static let cryptoRemedy =
+        "OpenSSL fails with new keys only if the machine has no memory or no randomness ('twoefay doctor' looks). "
+        + "Mend that, and run the command again."
+
     public var text: String { "\(message)\n\(next)" }
 
     public var json: JSONValue {

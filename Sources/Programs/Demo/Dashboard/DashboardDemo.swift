@@ -153,7 +153,7 @@ final class DashboardSession {
                 switches: switches)
             try origins.open(dashboard: dashboard, website: shop, phone: phones)
         } catch {
-            throw Failure(.failed, "the pages cannot be served: \(error)", next: "Try again.")
+            throw Failure(.failed, "the pages cannot be served: \(error)", next: Sandbox.remedy)
         }
         isOpen = true
         return Opened(
@@ -196,7 +196,7 @@ final class DashboardSession {
             try server.start()
             return server.port
         } catch {
-            throw Failure(.failed, "the SMS gateway cannot be started: \(error)", next: "Try again.")
+            throw Failure(.failed, "the SMS gateway cannot be started: \(error)", next: Sandbox.remedy)
         }
     }
 
@@ -217,7 +217,7 @@ final class DashboardSession {
             mails = catcher
             return catcher.port
         } catch {
-            throw Failure(.failed, "the mail server cannot be started: \(error)", next: "Try again.")
+            throw Failure(.failed, "the mail server cannot be started: \(error)", next: Sandbox.remedy)
         }
     }
 }

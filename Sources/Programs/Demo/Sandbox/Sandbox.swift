@@ -14,6 +14,10 @@ import World
 /// Invariant: after `tearDown`, no process and (unless `keepsFiles` is set) no file remains,
 /// whatever failed before. If the demo itself is killed, `CleanupProcess` does the same.
 final class Sandbox {
+    /// The next step after a failure of a part that the demo makes for itself.
+    static let remedy =
+        "The demo needs ports of 127.0.0.1, descriptors, and room in TMPDIR. Free what the message names, and start it again."
+
     /// The configuration of this run's installation.
     struct Plan {
         var storage: StorageText
@@ -144,7 +148,7 @@ final class Sandbox {
                     + "with a .p8 key that was made for this run.")
             return team
         } catch {
-            throw Failure(.failed, "the push service cannot be started: \(error)", next: "Try again.")
+            throw Failure(.failed, "the push service cannot be started: \(error)", next: Sandbox.remedy)
         }
     }
 
@@ -278,7 +282,7 @@ final class Sandbox {
                 certificate: try Files.read(credentials.certificatePath),
                 key: Secret(try Files.readPrivate(credentials.keyPath)))
         } catch {
-            throw Failure(.failed, "the website's certificate cannot be read: \(error)", next: "Try again.")
+            throw Failure(.failed, "the website's certificate cannot be read: \(error)", next: Sandbox.remedy)
         }
     }
 }

@@ -58,7 +58,7 @@ extension Demo {
                     narration.message($0)
                 }
             } catch {
-                throw Failure(.failed, "the website's certificate does not work: \(error)", next: "Try again.")
+                throw Failure(.failed, "the website's certificate does not work: \(error)", next: Sandbox.remedy)
             }
             sandbox.onTearDown { await website.close() }
             let walkthrough = Walkthrough(

@@ -22,7 +22,9 @@ extension Tool {
         do throws(SettingsFault) {
             if let text = invocation.value("storage") { settings.storage = try StorageText(settingsText: text) }
         } catch {
-            throw Failure(.usage, "--storage: \(error.message)", next: "Nothing was written.")
+            throw Failure(
+                .usage, "--storage: \(error.message)",
+                next: "Nothing was written. Give it the form of 'storage' in the settings; see docs/operators/store.md.")
         }
         let url = try settings.store()
         // A store that is not one of this program, or has another version, is reported here.
@@ -35,7 +37,9 @@ extension Tool {
         let copied: StoreCopy
         switch url {
         case .memory:
-            throw Failure(.usage, "a store in memory has no backup", next: "Nothing was written.")
+            throw Failure(
+                .usage, "a store in memory has no backup",
+                next: "Nothing was written. It ends with its relay: name a file or a database in 'storage'.")
         case .sqlite(let path):
             copied = try file.fill { file throws(Failure) in try StoreCopy(of: path, in: file, progress) }
         case .mariadb(let server):

@@ -129,7 +129,7 @@ extension Tool {
                 activation, pushToken: invocation.value("dev-token"), name: invocation.value("name"),
                 platform: platform, environment: environment, at: SystemTime().now())
         } catch {
-            throw Failure(.failed, "the key cannot be created: \(error)", next: "Try again.")
+            throw Failure(.failed, "the key cannot be created: \(error)", next: Failure.cryptoRemedy)
         }
         enrolment.platformAttests = attesting
         return try keyring.add(enrolment)

@@ -36,7 +36,8 @@ extension Failure {
                 case 429, 503:
                     (
                         .unavailable,
-                        refusal.retryAfter.map { "Try again in \($0) s." } ?? "Try again later."
+                        refusal.retryAfter.map { "Try again in \($0) s." } 
+                            ?? "The relay has too much to do, or waits for its store: try again in a minute."
                     )
                 case 500...: (.unavailable, "The relay's log says more.")
                 default: (.failed, "Check that 'twoefay' and the relay have the same version.")

@@ -32,7 +32,7 @@ extension Tool {
         do throws(CryptoFailure) {
             prepared = try entry.enrolment.preparing(tag: tag, newKey: newKey)
         } catch {
-            throw Failure(.failed, "no key can be made: \(error)", next: "Try again.")
+            throw Failure(.failed, "no key can be made: \(error)", next: Failure.cryptoRemedy)
         }
         try keyring.update(entry, prepared)
         let changed = try onLoop { loop throws(Failure) in
@@ -47,7 +47,9 @@ extension Tool {
         }
         try keyring.update(entry, changed)
         guard let key = changed.documentKey(tag) else {
-            throw Failure(.failed, "the phone got no certificate", next: "Try again.")
+            throw Failure(
+                .failed, "the phone got no certificate for the tag \(tag)",
+                next: "Run the command again: a certificate that was issued is given again. If it stays away, use --new-key.")
         }
         let until = key.certificate.notAfter.rfc3339
         return Report(
@@ -97,7 +99,7 @@ extension Tool {
                 digest, label: label, with: key, device: device, at: SystemTime().now() + phone.clockOffset)
             return report(signature, tag: tag, device: device, digest: digest)
         } catch {
-            throw Failure(.failed, "the document cannot be signed: \(error)", next: "Try again.")
+            throw Failure(.failed, "the document cannot be signed: \(error)", next: Failure.cryptoRemedy)
         }
     }
 

@@ -36,7 +36,7 @@ enum SimulatedRootFiles {
         do throws(CryptoFailure) {
             return try SimulatedPlatform(kind, app: invocation.value(app.name))
         } catch {
-            throw Failure(.failed, "the key cannot be created: \(error)", next: "Try again.")
+            throw Failure(.failed, "the key cannot be created: \(error)", next: Failure.cryptoRemedy)
         }
     }
 

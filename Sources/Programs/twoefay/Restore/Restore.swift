@@ -32,7 +32,9 @@ extension Tool {
         do throws(SettingsFault) {
             if let text = invocation.value("storage") { settings.storage = try StorageText(settingsText: text) }
         } catch {
-            throw Failure(.usage, "--storage: \(error.message)", next: "Nothing was changed.")
+            throw Failure(
+                .usage, "--storage: \(error.message)",
+                next: "Nothing was changed. Give it the form of 'storage' in the settings; see docs/operators/store.md.")
         }
         // The keys are needed to sign what is voided, and must be those of the copy.
         _ = try settings.loadMasterKey()

@@ -38,7 +38,9 @@ struct RestoredFile {
             }
             hash = sum.finish()
         } catch {
-            throw Failure(.failed, "\(path): \(error)", next: "Nothing was changed.")
+            throw Failure(
+                .failed, "\(path): \(error)",
+                next: "Nothing was changed. Look at the disk that has the copy, or put another copy back.")
         }
         isSQLite = start.starts(with: Self.mark)
     }

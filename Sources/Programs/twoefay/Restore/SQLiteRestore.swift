@@ -49,7 +49,9 @@ struct SQLiteRestore: RestorePlace {
         do throws(Files.Problem) {
             try Files.create(unfinished, [], mode: 0o600)
         } catch {
-            throw Failure(.failed, error.text, next: "Nothing was changed.")
+            throw Failure(
+                .failed, error.text,
+                next: "Nothing was changed. Make room in the directory of the store, and let this account write to it.")
         }
         do throws(SQLiteBackup.Fault) {
             _ = try SQLiteBackup.copy(file.path, to: unfinished) { done, all in

@@ -37,14 +37,18 @@ extension Tool {
         let store = try OperatorStore(settings)
         defer { store.close() }
         guard let row = try store.read(RowQueries.row(of: table, key: key, with: authenticator)) else {
-            throw Failure(.notFound, "there is no row with this key in \(table.name)", next: "Nothing was changed.")
+            throw Failure(
+                .notFound, "there is no row with this key in \(table.name)",
+                next: "Nothing was changed. 'twoefay rows verify \(table.name)' shows the rows that are not genuine.")
         }
         guard !invocation.has("show") else {
             return Report(shown(row, personal), json: json(row, personal, adopted: false))
         }
         guard row.verdict != .genuine else {
             throw Failure(
-                .conflict, "the row is genuine: a relay wrote it", next: "Nothing was changed.")
+                .conflict, "the row is genuine: a relay wrote it",
+                next: "Nothing was changed, as nothing is to be adopted. 'twoefay rows verify' shows the rows that are not "
+                    + "genuine.")
         }
         guard let reason = settings.reason else {
             throw Failure(

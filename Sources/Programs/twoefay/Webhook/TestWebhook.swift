@@ -88,7 +88,8 @@ extension WebhookOutcome {
             "If your own authority signed its certificate, set 'webhooks.ca' in the settings."
         case .unanswered(.broken):
             "It closed the connection, or does not speak HTTP at this port. A relay would retry."
-        case .unsent: "Nothing was sent."
+        case .unsent:
+            "Nothing was sent. Look at the descriptors and the memory of this machine ('twoefay doctor'), and run it again."
         }
     }
 }
