@@ -43,7 +43,9 @@ extension Tool {
         case .sqlite(let path):
             copied = try file.fill { file throws(Failure) in try StoreCopy(of: path, in: file, progress) }
         case .mariadb(let server):
-            copied = try file.fill { file throws(Failure) in try MariaDBDump(server).copy(to: file, progress) }
+            copied = try file.fill { file throws(Failure) in
+                try MariaDBDump(server, version: version).copy(to: file, progress)
+            }
         }
         return report(file, url, copied, version: version, began: began)
     }

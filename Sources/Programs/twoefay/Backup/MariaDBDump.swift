@@ -12,8 +12,13 @@ struct MariaDBDump {
     static let program = "mariadb-dump"
 
     private let server: StorageURL.Server
+    private let tables: [String]
 
-    init(_ server: StorageURL.Server) { self.server = server }
+    /// - Parameter version: the version of the tables.
+    init(_ server: StorageURL.Server, version: Int64) {
+        self.server = server
+        tables = StoreTables.names(of: version)
+    }
 
     /// Writes the SQL to an existing file, and verifies it. Takes the first host that can be reached, as
     /// the relay does.
@@ -22,7 +27,7 @@ struct MariaDBDump {
         var complaints: [String] = []
         for host in hosts {
             guard let complaint = try dump(host, to: path, progress) else {
-                let counts = try DumpedTables.counts(in: path)
+                let counts = try DumpedTables.counts(in: path, required: tables)
                 return StoreCopy(format: .sql, bytes: BackupFile.size(path), counts: counts)
             }
             complaints.append((host.map { "\($0): " } ?? "") + complaint)
@@ -55,7 +60,7 @@ struct MariaDBDump {
             "--default-character-set=utf8mb4", "--no-tablespaces", "--skip-triggers", "--skip-add-drop-table",
             // In UTC, as the relay writes them; and each row in a line, so that rows can be counted.
             "--tz-utc", "--extended-insert", server.database,
-        ] + StoreTables.names
+        ] + tables
     }
 }
 
@@ -67,7 +72,7 @@ enum DumpedTables {
     ///   - required: the tables that must be there. A copy of an earlier version has fewer.
     ///   - next: what to do then, for the message.
     static func counts(
-        in path: String, required: [String] = StoreTables.names,
+        in path: String, required: [String],
         next: String = "The incomplete copy is deleted. Run the command again."
     ) throws(Failure) -> [String: Int64] {
         func incomplete(_ reason: String) -> Failure { Failure(.failed, reason, next: next) }

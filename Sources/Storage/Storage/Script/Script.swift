@@ -56,4 +56,15 @@ public struct Script: Sendable {
         self.reads = reads
         self.reported = reported
     }
+
+    /// Returns the script without the statements that need newer tables, and the indices of the
+    /// reads that are left out.
+    func fitting(_ version: Int64) -> (script: Script, missing: [Int]) {
+        func fits(_ bound: BoundStatement) -> Bool { bound.statement.since <= version }
+        if writes.allSatisfy(fits), reads.allSatisfy(fits) { return (self, []) }
+        let script = Script(
+            name, operation: operation, mayHaveRun: mayHaveRun, rows: rows, writes: writes.filter(fits),
+            reads: reads.filter(fits), reporting: reported.map { writes[..<$0].count(where: fits) })
+        return (script, reads.indices.filter { !fits(reads[$0]) })
+    }
 }

@@ -21,13 +21,17 @@ public final class Statement: Sendable {
     let written: WrittenRows?
     /// Whether the statement inserts audit rows (`Statement.audit`).
     let insertsAudit: Bool
+    /// The version of the tables that the statement needs. On older ones it is left out of its
+    /// script: it changes nothing and finds nothing.
+    let since: Int64
 
     private static let made = Atomic<Int>(0)
 
-    public convenience init(_ sql: String) { self.init(sql, written: nil) }
+    public convenience init(_ sql: String, since: Int64 = 0) { self.init(sql, written: nil, since: since) }
 
-    init(_ sql: String, written: WrittenRows?, insertsAudit: Bool = false) {
+    init(_ sql: String, written: WrittenRows?, insertsAudit: Bool = false, since: Int64 = 0) {
         self.sql = sql
+        self.since = since
         self.written = written
         self.insertsAudit = insertsAudit
         precondition(insertsAudit || !sql.contains("RETURNING \(AuditRow.list)"), "use Statement.audit: \(sql)")

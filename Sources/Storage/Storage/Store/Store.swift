@@ -77,7 +77,8 @@ public final class Store: Sendable {
 
     private func run(_ script: Script, in lane: Lane) async throws(StoreFailure) -> [Rows] {
         let loop = EventLoop.current
-        let script = try script.resolved(by: keys.personal)
+        let (fitting, missing) = script.fitting(schemaVersion)
+        let script = try fitting.resolved(by: keys.personal)
         let cause = AuditCause(
             actor: Actor.current?.text ?? author.actor, request: LoggedRequest.id,
             reason: Actor.current?.reason ?? author.reason)
@@ -89,7 +90,9 @@ public final class Store: Sendable {
             lane.submit(submission)
         }
         let personal = keys.personal
-        return try answer.get().map { $0.opened(by: personal) }
+        var rows = try answer.get().map { $0.opened(by: personal) }
+        for index in missing { rows.insert(Rows(changes: 0), at: index) }
+        return rows
     }
 
     /// Empties SQLite's write-ahead log, so that the files have no value any more that was
