@@ -118,7 +118,7 @@ let messages = layer(
 let network = layer(
     "Network",
     module("EventLoop", ["CLinux", "World"]),
-    module("HTTP"),
+    module("HTTP", ["World"]),
     module("TLS", ["Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop", "World"]),
     module("Curl", ["Bytes", "CCurl", "CLinux", "EventLoop", "HTTP", "World"]),
     module("HTTP1", ["CMicroHTTPD", "EventLoop", "HTTP", "Log"]),

@@ -138,12 +138,13 @@ extension Certificate {
         }
     }
 
-    static func bytes(of string: UnsafePointer<ASN1_STRING>?) -> [UInt8] {
+    package static func bytes(of string: UnsafePointer<ASN1_STRING>?) -> [UInt8] {
         guard let string, let start = ASN1_STRING_get0_data(string) else { return [] }
         return [UInt8](UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(string))))
     }
 
-    static func timestamp(_ time: UnsafePointer<ASN1_TIME>?, of what: String) throws(CryptoFailure) -> Timestamp {
+    package static func timestamp(_ time: UnsafePointer<ASN1_TIME>?, of what: String) throws(CryptoFailure) -> Timestamp
+    {
         let epoch = ASN1_TIME_set(nil, 0)
         defer { ASN1_TIME_free(epoch) }
         var days: Int32 = 0

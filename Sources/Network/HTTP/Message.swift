@@ -1,3 +1,5 @@
+import World
+
 /// The client certificate behind a request, after TLS has verified it against one of the two
 /// authorities.
 public struct ClientCertificate: Sendable, Equatable {
@@ -8,11 +10,24 @@ public struct ClientCertificate: Sendable, Equatable {
     public let uris: [String]
     /// SHA-256 of the SubjectPublicKeyInfo, which identifies the key.
     public let keyThumbprint: [UInt8]
+    /// SHA-256 of the public key of the authority that signed it.
+    public let issuer: [UInt8]
+    /// The serial number in hexadecimal.
+    public let serial: String
+    public let notBefore: Timestamp
+    public let notAfter: Timestamp
 
-    public init(authority: Authority, uris: [String], keyThumbprint: [UInt8]) {
+    public init(
+        authority: Authority, uris: [String], keyThumbprint: [UInt8], issuer: [UInt8] = [], serial: String = "",
+        notBefore: Timestamp = Timestamp(seconds: 0), notAfter: Timestamp = Timestamp(seconds: 0)
+    ) {
         self.authority = authority
         self.uris = uris
         self.keyThumbprint = keyThumbprint
+        self.issuer = issuer
+        self.serial = serial
+        self.notBefore = notBefore
+        self.notAfter = notAfter
     }
 }
 

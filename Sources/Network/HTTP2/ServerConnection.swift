@@ -140,7 +140,8 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         certificate = link.peer.map { peer in
             ClientCertificate(
                 authority: peer.authority == .websites ? .websites : .phones, uris: peer.uris,
-                keyThumbprint: peer.keyThumbprint)
+                keyThumbprint: peer.keyThumbprint, issuer: peer.issuer, serial: peer.serial,
+                notBefore: peer.notBefore, notAfter: peer.notAfter)
         }
         server.identified(self)
         switch certificate?.authority {

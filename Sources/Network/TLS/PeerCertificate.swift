@@ -1,4 +1,7 @@
+import Bytes
 import COpenSSL
+import Crypto
+import World
 
 /// The authority that issued a client's certificate.
 public enum PeerAuthority: Sendable, Equatable { case websites, phones }
@@ -10,11 +13,26 @@ public struct PeerCertificate: Sendable, Equatable {
     public let uris: [String]
     /// SHA-256 of the SubjectPublicKeyInfo.
     public let keyThumbprint: [UInt8]
+    /// SHA-256 of the public key of the authority.
+    public let issuer: [UInt8]
+    /// The serial number in lower-case hexadecimal.
+    public let serial: String
+    public let notBefore: Timestamp
+    public let notAfter: Timestamp
 
-    init?(_ certificate: OpaquePointer, authority: PeerAuthority) {
-        guard let thumbprint = Self.thumbprint(certificate) else { return nil }
+    /// - Parameter root: the certificate of the authority.
+    init?(_ certificate: OpaquePointer, authority: PeerAuthority, root: OpaquePointer) {
+        let what = "reading a client's certificate"
+        guard let thumbprint = Self.thumbprint(certificate), let issuer = Self.thumbprint(root),
+            let notBefore = try? Certificate.timestamp(X509_get0_notBefore(certificate), of: what),
+            let notAfter = try? Certificate.timestamp(X509_get0_notAfter(certificate), of: what)
+        else { return nil }
         self.authority = authority
         self.keyThumbprint = thumbprint
+        self.issuer = issuer
+        self.notBefore = notBefore
+        self.notAfter = notAfter
+        serial = Hex.encode(Certificate.bytes(of: X509_get0_serialNumber(certificate)))
         var uris: [String] = []
         let names = X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil).map { OpaquePointer($0) }
         defer { if let names { GENERAL_NAMES_free(names) } }

@@ -76,8 +76,8 @@ public final class TLSServerContext: @unchecked Sendable {
         let count = copenssl_tls_certificate_count(chain)
         guard count > 0, let root = copenssl_tls_certificate_at(chain, count - 1) else { return nil }
         let digest = certificateDigest(root)
-        if verification.websites.contains(digest) { return PeerCertificate(leaf, authority: .websites) }
-        if verification.phones.contains(digest) { return PeerCertificate(leaf, authority: .phones) }
+        if verification.websites.contains(digest) { return PeerCertificate(leaf, authority: .websites, root: root) }
+        if verification.phones.contains(digest) { return PeerCertificate(leaf, authority: .phones, root: root) }
         return nil
     }
 }
