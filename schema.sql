@@ -45,9 +45,24 @@ CREATE TABLE IF NOT EXISTS website_key (
     issuer binary(32),                      -- SHA-256 of the public key of the authority that signed it
     serial varchar(40),                     -- hexadecimal
     ends_at datetime(3),                    -- the key is refused from then on; null: valid while its certificate is
-    used_at datetime(3),                    -- the last request with the key, a few seconds late
+    used_at datetime(3),                    -- the last request with the newest certificate, a few seconds late
     mac binary(36)                          -- by the relay that wrote the row (see threat-model.md)
 ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+-- The former certificates of websites' keys, until they expire, for the revocation list of the websites' authority. A
+-- website that renews its certificate by itself keeps its key, and `website_key` then describes the new certificate.
+CREATE TABLE IF NOT EXISTS website_certificate (
+    issuer binary(32) NOT NULL,             -- SHA-256 of the public key of the authority that signed it
+    serial varchar(40) NOT NULL,            -- hexadecimal
+    thumbprint binary(32) NOT NULL,         -- of the key
+    website_id binary(16) NOT NULL,
+    not_before datetime(3) NOT NULL,
+    not_after datetime(3) NOT NULL,
+    used_at datetime(3),                    -- the last request with the certificate, a few seconds late
+    PRIMARY KEY (issuer, serial)
+) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+CREATE INDEX IF NOT EXISTS website_certificate_key ON website_certificate (thumbprint);
 
 -- The webhook endpoint of a website. The row exists while the website has a webhook URL.
 CREATE TABLE IF NOT EXISTS webhook_endpoint (

@@ -57,7 +57,7 @@ public final class API: Handler {
             + Decide.routes
             + LoginResults.routes
             + PendingList.routes + PushKeys.routes + Clock.routes + RevocationLists.routes + Notices.routes
-            + Recovery.routes + WebhookSecrets.routes
+            + Recovery.routes + WebhookSecrets.routes + WebsiteRenewals.routes
             + OpenAPIDocument.routes)
     /// The OpenAPI document, built once.
     let description: [UInt8]

@@ -20,7 +20,7 @@ public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStor
     & RetentionStore & RecoveryStore
     & IdempotencyStore
     & KeyRotationStore & RollingKeyStore & WebhookSecretStore & PersonalSealingStore
-    & WebsiteKeyStore & StatedPinStore & WebsiteUsageStore
+    & WebsiteKeyStore & WebsiteRenewalStore & StatedPinStore & WebsiteUsageStore
 
 /// The product: five verbs on top of a store and the couriers. It holds no connection and blocks no
 /// thread, and all loops share it. Between requests it keeps only state in memory that it may lose:
@@ -61,6 +61,9 @@ public final class Relay: Sendable {
     /// The issuer of phone certificates.
     private let phoneIssuer: Mutex<any PhoneCertificates>
     var phones: any PhoneCertificates { phoneIssuer.withLock { $0 } }
+    private let websiteIssuer = Mutex<(any WebsiteCertificates)?>(nil)
+    /// The issuer of certificates that websites renew by themselves; nil if they may not.
+    var websiteAuthority: (any WebsiteCertificates)? { websiteIssuer.withLock { $0 } }
     public let operations: Operations
     private let sealers: Mutex<Sealer>
     /// The installation's policy, and those that stored texts make of it.
@@ -214,6 +217,9 @@ public final class Relay: Sendable {
         phoneIssuer.withLock { $0 = issuer }
         revocationLists.issuerReplaced()
     }
+    /// Replaces the issuer of certificates that websites renew by themselves; nil ends it.
+    public func replace(websites issuer: (any WebsiteCertificates)?) { websiteIssuer.withLock { $0 = issuer } }
+
     /// Replaces the couriers for all later messages.
     public func replace(_ couriers: MessageCouriers) { self.couriers.withLock { $0 = couriers } }
 

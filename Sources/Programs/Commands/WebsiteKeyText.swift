@@ -1,5 +1,6 @@
 import Bytes
 import JSON
+import Relay
 import Storage
 import World
 

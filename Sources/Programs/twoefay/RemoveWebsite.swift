@@ -2,6 +2,7 @@ import Commands
 import Daemon
 import Domain
 import JSON
+import Relay
 import Storage
 
 extension Tool {
@@ -56,7 +57,7 @@ extension Tool {
         while true {
             let users = try store.read(WebsiteRemoval.users(of: website.id, limit: 100))
             if users.isEmpty {
-                let certificates = try store.read(Websites.keys(of: website.id)).compactMap(\.certificate)
+                let certificates = try store.read(Websites.keys(of: website.id)).flatMap(\.certificates)
                 if try store.run({ WebsiteRemoval.finish(website.id, at: store.now, as: $0) }) {
                     return (deleted, certificates)
                 }

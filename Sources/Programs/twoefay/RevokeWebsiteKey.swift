@@ -2,6 +2,7 @@ import Bytes
 import Commands
 import Daemon
 import JSON
+import Relay
 import Storage
 import World
 
@@ -39,7 +40,7 @@ extension Tool {
                     + (isLast ? " The website cannot call any more, until 'website renew' gives it a new key." : ""))
         }
         // The list comes first: it cannot be completed once the store has the keys no more.
-        let list = ended.isEmpty ? nil : addToRevoked(ended.compactMap(\.certificate), settings, at: store.now)
+        let list = ended.isEmpty ? nil : addToRevoked(ended.flatMap(\.certificates), settings, at: store.now)
         // Without a thumbprint, all keys end in one step, also one that is added now. A key that is gone
         // was revoked by somebody else in the meantime.
         for thumbprint in given.isEmpty ? [nil] : given.map(Optional.some) {

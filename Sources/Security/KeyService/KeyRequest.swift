@@ -14,6 +14,8 @@ public enum KeyRequest: Sendable, Equatable {
     case issue(device: DeviceID, key: P256PublicKey)
     /// Asks for a certificate for another key of a phone, with a tag.
     case issueTagged(device: DeviceID, tag: CertificateTag, key: P256PublicKey)
+    /// Asks for a certificate for the key of a website.
+    case issueWebsite(name: String, key: P256PublicKey)
     /// Asks the command for a certificate. The phone's request asks for this name and nothing else.
     case request(device: DeviceID, tag: CertificateTag?, request: SigningRequest, isRenewal: Bool)
     /// Asks for a revocation list with these certificates. The service adds everything else.
@@ -46,6 +48,12 @@ public enum KeyRequest: Sendable, Equatable {
                 let key = try? P256PublicKey(x963: bytes)
             else { throw .malformed("an issue-tagged without the id, the tag or the key of a phone") }
             self = .issueTagged(device: device, tag: tag, key: key)
+        case "issue-website" where members == ["verb", "website", "key"]:
+            guard let name = object["website"]?.string, FieldRule.websiteName(name) == nil,
+                let bytes = object["key"]?.string.flatMap({ Base64URL.decode($0) }),
+                let key = try? P256PublicKey(x963: bytes)
+            else { throw .malformed("an issue-website without the name or the key of a website") }
+            self = .issueWebsite(name: name, key: key)
         case "request" where members.subtracting(["tag"]) == ["verb", "device", "request", "renewal"]:
             self = try Self.commanded(object)
         case "crl" where members == ["verb", "revoked"]:
@@ -53,7 +61,7 @@ public enum KeyRequest: Sendable, Equatable {
                 throw .malformed("a crl whose list of certificates cannot be read")
             }
             self = .revocationList(revoked)
-        case "unwrap", "issue", "issue-tagged", "request", "crl":
+        case "unwrap", "issue", "issue-tagged", "issue-website", "request", "crl":
             throw .malformed("members that \(verb) does not allow")
         default: throw .malformed("an unknown verb")
         }
@@ -69,6 +77,10 @@ public enum KeyRequest: Sendable, Equatable {
             object = [
                 "verb": "issue-tagged", "device": .string(device.text), "tag": .string(tag.text),
                 "key": .string(Base64URL.encode(key.x963)),
+            ]
+        case .issueWebsite(let name, let key):
+            object = [
+                "verb": "issue-website", "website": .string(name), "key": .string(Base64URL.encode(key.x963)),
             ]
         case .request(let device, let tag, let request, let isRenewal):
             object = [

@@ -58,10 +58,17 @@ public struct KeyServiceClient: Sendable {
         defer { connection.close() }
         try connection.send(
             tag.map { .issueTagged(device: device, tag: $0, key: key) } ?? .issue(device: device, key: key))
-        guard let pem = try KeyReply.object(try connection.receive())["certificate"]?.string,
-            let issued = try? Certificate(pem: Array(pem.utf8)), issued.spkiThumbprint == key.spkiThumbprint
-        else { throw .malformed("the answer of the key service has no certificate for this key") }
-        return pem
+        return try connection.certificate(for: key).pem
+    }
+
+    /// Gets a certificate for the key of a website.
+    public func issue(
+        for key: P256PublicKey, ofWebsite name: String, until deadline: Instant
+    ) throws(KeyServiceFailure) -> Certificate {
+        let connection = try connect(until: time.instant(), deadline: deadline)
+        defer { connection.close() }
+        try connection.send(.issueWebsite(name: name, key: key))
+        return try connection.certificate(for: key).certificate
     }
 
     /// Has the command run for a certificate request. Returns what it has written.
@@ -133,6 +140,14 @@ private struct Connection {
             let count = rest.withUnsafeBytes { Glibc.send(fd, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
             if count > 0 { rest = rest.dropFirst(count) } else { try wait(POLLOUT, "send") }
         }
+    }
+
+    /// Receives a certificate, which must be for this key.
+    func certificate(for key: P256PublicKey) throws(KeyServiceFailure) -> (pem: String, certificate: Certificate) {
+        guard let pem = try KeyReply.object(try receive())["certificate"]?.string,
+            let issued = try? Certificate(pem: Array(pem.utf8)), issued.spkiThumbprint == key.spkiThumbprint
+        else { throw .malformed("the answer of the key service has no certificate for this key") }
+        return (pem, issued)
     }
 
     /// Receives one message.

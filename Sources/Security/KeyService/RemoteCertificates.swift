@@ -4,7 +4,7 @@ import EventLoop
 import Relay
 import World
 
-/// Gets the certificates of phones from the key service, one after another, on a separate thread.
+/// Gets certificates from the key service, one after another, on a separate thread.
 ///
 /// The deadline of a request begins when it is queued. If the service hangs, each phone waits for
 /// at most one deadline, however many phones wait.
@@ -40,6 +40,15 @@ public final class RemoteCertificates: PhoneCertificates {
         }
     }
 
+    /// Gets a certificate of a website, in the same way.
+    func certificate(
+        for key: P256PublicKey, ofWebsite name: String
+    ) async throws(CertificateFailure) -> Certificate {
+        try await ask { client, deadline throws(KeyServiceFailure) in
+            try client.issue(for: key, ofWebsite: name, until: deadline)
+        }
+    }
+
     /// Runs a request on the thread.
     private func ask<Answer: Sendable>(
         _ request: @escaping @Sendable (KeyServiceClient, Instant) throws(KeyServiceFailure) -> Answer
@@ -56,5 +65,29 @@ public final class RemoteCertificates: PhoneCertificates {
         } catch {
             throw CertificateFailure(error)
         }
+    }
+}
+
+/// Gets the certificates of websites from the key service.
+public struct RemoteWebsiteCertificates: WebsiteCertificates {
+    private let service: RemoteCertificates
+    /// The authority that shall sign.
+    private let authority: Certificate
+
+    public init(_ service: RemoteCertificates, authority: Certificate) {
+        self.service = service
+        self.authority = authority
+    }
+
+    public var keyThumbprint: [UInt8] { authority.spkiThumbprint }
+
+    public func websiteCertificate(
+        for website: String, key: P256PublicKey, at now: Timestamp
+    ) async throws(CertificateFailure) -> Certificate {
+        let issued = try await service.certificate(for: key, ofWebsite: website)
+        guard (try? CertificatePath.verify([issued], roots: [authority], at: nil)) != nil else {
+            throw .failed("twoefay-keys signs with the key of another authority than this relay: send it SIGHUP")
+        }
+        return issued
     }
 }

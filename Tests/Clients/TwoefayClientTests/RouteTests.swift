@@ -192,6 +192,16 @@ import World
         #expect(lines(carrier) == ["GET /webhook/secrets", "GET /webhook/secrets"])
     }
 
+    @Test func certificateIsRenewed() async throws {
+        let time = "2028-11-21T08:22:34.123Z"
+        let carrier = ScriptedTransport(
+            .reply(200, ["certificate": "PEM", "expires_at": .string(time)]), .reply(200, ["certificate": "PEM"]))
+        let renewed = try await carrier.client().renewCertificate(request: "CSR")
+        #expect(renewed.certificate == "PEM" && renewed.expiresAt == Timestamp(rfc3339: time))
+        await #expect(throws: CallFault.self) { try await carrier.client().renewCertificate(request: "CSR") }
+        #expect(lines(carrier).first == #"POST /website/certificate {"csr":"CSR"}"#)
+    }
+
     @Test func codeRoutesAreCalled() async throws {
         let setup: JSONObject = [
             "secret": "GEZDGNBV", "uri": "otpauth://totp/x", "qr": "<svg/>",

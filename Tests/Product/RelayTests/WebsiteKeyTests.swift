@@ -119,18 +119,18 @@ struct WebsiteKeyTests {
         let uses = UsedWebsiteKeys()
         let start = Timestamp(seconds: 1_800_000_000)
         let keys = (0..<50).map { SHA256.hash(Array("\($0)".utf8)) }
-        for key in keys { uses.record(key, at: start) }
+        for key in keys { uses.record(WebsiteKeyUse(thumbprint: key, at: start)) }
         let first = uses.taken(at: start)
         #expect(first.count == 50)
         #expect(zip(first, first.dropFirst()).allSatisfy { $0.thumbprint.lexicographicallyPrecedes($1.thumbprint) })
-        uses.record(keys[7], at: start + .seconds(10))
+        uses.record(WebsiteKeyUse(thumbprint: keys[7], at: start + .seconds(10)))
         #expect(uses.taken(at: start + .seconds(59)).isEmpty)
         let second = [WebsiteKeyUse(thumbprint: keys[7], at: start + .seconds(10))]
         #expect(uses.taken(at: start + .seconds(60)) == second)
         // A write that failed is repeated without a pause.
         uses.restore(second)
         #expect(uses.taken(at: start + .seconds(61)) == second)
-        uses.record(keys[7], at: start - .seconds(500))
+        uses.record(WebsiteKeyUse(thumbprint: keys[7], at: start - .seconds(500)))
         #expect(uses.taken(at: start - .seconds(500)).count == 1)
     }
 

@@ -65,6 +65,8 @@ private struct NewKernel: HardeningKernel {
         }
         #expect(paths.contains(OpenedPath(path: "/i/data/t.db", access: .changing)))
         #expect(!paths.contains { $0.path.contains("offline") })
+        settings.tls.websitesRenewal = .on
+        #expect(settings.openedPaths.contains(OpenedPath(path: "/i/offline/website-ca.key", access: .reading)))
         // The key service, another process, holds these keys.
         settings.masterKey = FileName("secret/master.key")
         settings.tls.phonesKey = FileName("secret/phones.key")
@@ -72,7 +74,15 @@ private struct NewKernel: HardeningKernel {
         settings.token.pinFile = FileName("secret/pin")
         settings.keys = try SocketName(settingsText: "unix:secret/socket")
         #expect(!settings.openedPaths.contains { $0.path.contains("/secret/") && !$0.path.hasSuffix("/mail") })
+        #expect(!settings.openedPaths.contains { $0.path.contains("offline") })
         let (place, elsewhere) = (try TemporaryDirectory(), try TemporaryDirectory())
+        for (renewal, isOpened) in [(Settings.Switch.on, true), (.off, false)] {
+            settings.tls.websitesKey = FileName(elsewhere("website-ca.key"))
+            try TextFile.write("x", to: elsewhere("website-ca.key"))
+            settings.tls.websitesRenewal = renewal
+            let rules = settings.keyServiceRules(socket: place("socket"))
+            #expect(rules.allows(elsewhere("website-ca.key"), .reading) == isOpened)
+        }
         let rules = settings.keyServiceRules(socket: place("socket"))
         #expect(rules.allows(place("socket"), .changing))
         #expect(!rules.allows(elsewhere("server.key"), .reading))

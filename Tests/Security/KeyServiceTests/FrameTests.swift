@@ -50,6 +50,8 @@ import World
             let tagged = KeyRequest.issueTagged(device: device, tag: try #require(CertificateTag(tag[...])), key: key)
             #expect(try KeyRequest(message: tagged.message) == tagged)
         }
+        let website = KeyRequest.issueWebsite(name: "shop", key: try P256PrivateKey.generate().publicKey)
+        #expect(try KeyRequest(message: website.message) == website)
         let revoked = (0..<3).map { number in
             RevokedCertificate(
                 serial: String(repeating: "0\(number)", count: 20), at: Timestamp(seconds: Int64(number)),
@@ -80,6 +82,8 @@ import World
             #"{"verb":"issue","device":"00000000000000000000000000000000","key":"AAAA"}"#,
             #"{"verb":"issue","device":"00000000000000000000000000000000","key":7}"#,
             #"{"verb":"issue-tagged","device":"00000000000000000000000000000000","key":"AAAA","tag":"sign"}"#,
+            #"{"verb":"issue-website","website":"shop","key":"AAAA"}"#,
+            #"{"verb":"issue-website","website":"shop/../bank","key":"AAAA"}"#,
             #"{"verb":"crl"}"#, #"{"verb":"crl","revoked":["01:1"]}"#, #"{"verb":"crl","revoked":"01"}"#,
             #"{"verb":"crl","revoked":"01:1,"}"#, #"{"verb":"crl","revoked":",01:1"}"#,
             #"{"verb":"crl","revoked":"01:1:1"}"#, #"{"verb":"crl","revoked":":1"}"#,

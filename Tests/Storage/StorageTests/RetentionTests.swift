@@ -214,6 +214,7 @@ private enum Old {
         case .challenges: ["challenge", "step", "sent_code"]
         case .notices: ["notice"]
         case .certificates: ["certificate"]
+        case .websiteCertificates: ["website_certificate"]
         case .recoveries: ["recovery"]
         case .audit: ["audit"]
         }
@@ -248,12 +249,18 @@ private enum Old {
                 code(factor: id, challenge: id, at: at),
             ]
         case .certificates: return [certificate(serial: .text("\(number)"), device: id, at: at)]
+        case .websiteCertificates: return [websiteCertificate(serial: .text("\(number)"), website: id, at: at)]
         case .notices: return [notice(notice: id, user: id, at: at, operation: id)]
         case .recoveries: return [recovery(recovery: id, user: id, link: digest, at: at, operation: id)]
         case .audit: return [audit(operation: id, at: at)]
         }
     }
 
+    private static let websiteCertificate = Statement(
+        """
+        INSERT INTO website_certificate (issuer, serial, thumbprint, website_id, not_before, not_after)
+        VALUES (:website, :serial, :website, :website, :at, :at)
+        """)
     private static let answer = Statement(
         """
         INSERT INTO idempotency (website_id, digest, fingerprint, state, operation, created_at)

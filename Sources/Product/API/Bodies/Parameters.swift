@@ -33,7 +33,7 @@ enum Parameters {
     static let assertion = Field.opaque(
         "assertion", limit: 5500, "An assertion of App Attest over the answer, in base64url")
     static let certificateRequest = Field.text(
-        "csr", limit: SigningRequest.maxBytes, "A PKCS #10 request in PEM for a key of the phone, signed by it"
+        "csr", limit: SigningRequest.maxBytes, "A PKCS #10 request in PEM for a key of the caller, signed by it"
     ) { text in
         text.utf8.allSatisfy { (0x20...0x7e).contains($0) || $0 == 0x0a || $0 == 0x0d }
             ? nil : LocalizedText("must be PEM text", de: "muss PEM-Text sein")

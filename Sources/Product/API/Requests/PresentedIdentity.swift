@@ -7,7 +7,7 @@ import World
 /// valid.
 enum PresentedIdentity: Sendable, Equatable {
     case nobody
-    case website(name: String, key: [UInt8])
+    case website(name: String, key: [UInt8], WebsiteCertificate)
     /// A phone with its certificate, or with a proof that was accepted before.
     case phone(DeviceID, key: [UInt8], isCertified: Bool)
     /// A caller without a certificate, whose proof names a key. The signature is not checked yet.
@@ -39,10 +39,14 @@ enum PresentedIdentity: Sendable, Equatable {
         guard certificate.uris.count == 1, let uri = certificate.uris.first else { return }
         switch certificate.authority {
         case .websites:
-            guard let name = Self.name(in: uri, after: "twoefay:website:"), FieldRule.websiteName(name) == nil else {
+            guard let name = Self.name(in: uri, after: Relay.websiteURI), FieldRule.websiteName(name) == nil else {
                 return
             }
-            self = .website(name: name, key: certificate.keyThumbprint)
+            self = .website(
+                name: name, key: certificate.keyThumbprint,
+                WebsiteCertificate(
+                    notBefore: certificate.notBefore, notAfter: certificate.notAfter, issuer: certificate.issuer,
+                    serial: certificate.serial))
         case .phones:
             guard let name = Self.name(in: uri, after: "twoefay:device:"), let id = DeviceID(name) else { return }
             self = .phone(id, key: certificate.keyThumbprint, isCertified: true)
@@ -60,14 +64,14 @@ enum PresentedIdentity: Sendable, Equatable {
 extension PresentedIdentity {
     /// The website's name in its certificate.
     var website: String? {
-        guard case .website(let name, _) = self else { return nil }
+        guard case .website(let name, _, _) = self else { return nil }
         return name
     }
 
     /// The subject whose quota counts a request in work.
     func subject(from remote: String) -> QuotaUse.Subject {
         switch self {
-        case .website(_, let key): .website(key: key)
+        case .website(_, let key, _): .website(key: key)
         case .phone(let id, _, _): .phone(id)
         case .key(let proof): .presented(proof, from: remote)
         case .nobody, .unproved, .unusable: .stranger(remote)
@@ -77,7 +81,7 @@ extension PresentedIdentity {
     /// The tenant in whose queue the store looks up the caller.
     func tenant(from remote: String) -> Tenant {
         switch self {
-        case .website(_, let key): .key(key)
+        case .website(_, let key, _): .key(key)
         case .phone(let id, _, _): .phone(id)
         // Anybody can create a key, so only the address identifies this caller.
         case .nobody, .key, .unproved, .unusable: .anonymous(remote)
@@ -126,7 +130,8 @@ extension API {
     func caller(_ claim: PresentedIdentity, for form: Form, from remote: String) async throws(Refusal) -> Caller {
         switch (form.action, claim) {
         case (.anyone, _): return .anyone
-        case (.website, .website(let name, let key)): return .website(try await relay.website(named: name, key: key))
+        case (.website, .website(let name, let key, let certificate)):
+            return .website(try await relay.website(named: name, key: key, certificate))
         case (.phone, .phone(let id, let key, let isCertified)):
             return .phone(try await relay.device(id, key: key, isCertified: isCertified))
         case (.phone, .key(let proof)): return .phone(try await relay.device(provedBy: proof, from: remote))

@@ -126,7 +126,7 @@ struct RequestContext: Sendable {
         _ caller: Caller, _ body: JSONObject, as operation: Operation, repeated: IdempotentRequest?
     ) async -> Outcome {
         let call = VerbCall(
-            api: api, pathParameters: pathParameters, body: body,
+            api: api, claim: claim, pathParameters: pathParameters, body: body,
             operation: operation.speaking(AcceptLanguage.read(request.fields)), remote: request.remote,
             waitLimit: Preference.wait(request.fields), fields: request.fields, trace: access.trace)
         let verdict: VerbOutcome

@@ -7,6 +7,8 @@ import Relay
 /// The input of a verb: a request after its caller was looked up and its parameters were checked.
 struct VerbCall: Sendable {
     let api: API
+    /// The identity that the caller has presented.
+    let claim: PresentedIdentity
     /// The decoded parameters of the path.
     let pathParameters: [String: String]
     /// The parameters of the body, all of them valid.

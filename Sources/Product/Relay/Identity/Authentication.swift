@@ -83,12 +83,16 @@ public struct DeviceRow: Sendable, Equatable {
 
 extension Relay {
     /// Returns the website with that name if the key of the connection is registered for it.
-    public func website(named name: String, key: [UInt8]) async throws(Refusal) -> Website {
+    ///
+    /// - Parameter certificate: the certificate of the connection; nil if it is unknown.
+    public func website(
+        named name: String, key: [UInt8], _ certificate: WebsiteCertificate? = nil
+    ) async throws(Refusal) -> Website {
         let row = try await withStore("authentication") { () async throws(StoreFailure) in
             try await store.website(named: name, key: key, at: time.now())
         }
         guard let row else { throw .unauthenticated }
-        usedWebsiteKeys.record(key, at: time.now())
+        usedWebsiteKeys.record(WebsiteKeyUse(thumbprint: key, certificate: certificate, at: time.now()))
         let website = try website(row)
         usage.update(website.id, website.name, at: time.now()) { $0.limits = website.policy.limits }
         return website

@@ -1,3 +1,4 @@
+import Bytes
 import Domain
 import Log
 import Synchronization
@@ -13,15 +14,21 @@ public protocol WebsiteKeyStore: Sendable {
     func websiteExpiries(at: Timestamp) async throws(StoreFailure) -> [WebsiteExpiry]
 }
 
-/// The last request that a website authenticated with a key.
+/// The last request that a website authenticated with a certificate of a key.
 public struct WebsiteKeyUse: Sendable, Equatable {
     public let thumbprint: [UInt8]
+    /// The certificate; nil if it is unknown.
+    public let certificate: WebsiteCertificate?
     public let at: Timestamp
 
-    public init(thumbprint: [UInt8], at time: Timestamp) {
+    public init(thumbprint: [UInt8], certificate: WebsiteCertificate? = nil, at time: Timestamp) {
         self.thumbprint = thumbprint
+        self.certificate = certificate
         at = time
     }
+
+    /// Identifies the certificate among all.
+    fileprivate var id: String { Hex.encode(thumbprint) + (certificate?.serial ?? "") }
 }
 
 /// The time from which a website has no valid certificate, unless it is renewed.
@@ -36,23 +43,23 @@ public struct WebsiteExpiry: Sendable, Equatable {
     }
 }
 
-/// The keys with which websites have authenticated since the last write to the store.
+/// The certificates with which websites have authenticated since the last write to the store.
 ///
 /// Purpose: an operator who renews a certificate sees which key the website uses. A write for each
-/// request would cost more than the request, so each key is written once a minute at most. All
+/// request would cost more than the request, so each one is written once a minute at most. All
 /// relays write the keys in the same order, so that none waits for another one in a circle.
 final class UsedWebsiteKeys: Sendable {
     private struct State {
-        /// The last use of each key that is not written.
-        var uses: [[UInt8]: Timestamp] = [:]
-        /// When each key was written last.
-        var written: [[UInt8]: Timestamp] = [:]
+        /// The last use of each certificate that is not written.
+        var uses: [String: WebsiteKeyUse] = [:]
+        /// When the use of each certificate was written last.
+        var written: [String: Timestamp] = [:]
     }
 
     private static let pause = Duration.seconds(60)
     private let state = Mutex(State())
 
-    func record(_ key: [UInt8], at now: Timestamp) { state.withLock { $0.uses[key] = now } }
+    func record(_ use: WebsiteKeyUse) { state.withLock { $0.uses[use.id] = use } }
 
     /// Returns the uses that are due, ordered by key. The others stay.
     func taken(at now: Timestamp) -> [WebsiteKeyUse] {
@@ -60,12 +67,11 @@ final class UsedWebsiteKeys: Sendable {
             // A clock that was set back delays nothing.
             state.written = state.written.filter { (Duration.zero..<Self.pause).contains(now - $0.value) }
             let due = state.uses.filter { state.written[$0.key] == nil }
-            for key in due.keys {
-                state.uses[key] = nil
-                state.written[key] = now
+            for id in due.keys {
+                state.uses[id] = nil
+                state.written[id] = now
             }
-            return due.map { WebsiteKeyUse(thumbprint: $0.key, at: $0.value) }
-                .sorted { $0.thumbprint.lexicographicallyPrecedes($1.thumbprint) }
+            return due.sorted { $0.key < $1.key }.map(\.value)
         }
     }
 
@@ -73,8 +79,8 @@ final class UsedWebsiteKeys: Sendable {
     func restore(_ taken: [WebsiteKeyUse]) {
         state.withLock { state in
             for use in taken {
-                state.written[use.thumbprint] = nil
-                if state.uses[use.thumbprint] == nil { state.uses[use.thumbprint] = use.at }
+                state.written[use.id] = nil
+                if state.uses[use.id] == nil { state.uses[use.id] = use }
             }
         }
     }

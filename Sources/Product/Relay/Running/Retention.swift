@@ -53,6 +53,8 @@ public struct ExpiredRows: Sendable {
         case notices
         /// The serial numbers of certificates that have expired.
         case certificates
+        /// Former certificates of websites' keys that have expired.
+        case websiteCertificates = "website_certificates"
         /// Recoveries that ended or expired long ago.
         case recoveries
         case audit
@@ -183,7 +185,7 @@ extension Relay {
         return switch kind {
         case .answers, .smsUsage: now - Self.keptFor
         case .dead: now - Self.deadFor
-        case .webhooks, .secrets, .certificates, .temporary: now
+        case .webhooks, .secrets, .certificates, .websiteCertificates, .temporary: now
         case .activations: now - .seconds(86_400)
         case .codes, .challenges, .notices, .recoveries: now - .seconds(86_400 * adjustable.retention.logins)
         case .audit: now - .seconds(86_400 * adjustable.retention.audit)

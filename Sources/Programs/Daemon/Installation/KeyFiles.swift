@@ -121,11 +121,13 @@ extension LoadedFilesReader {
     }
 }
 
-/// The files that `twoefay-keys` reads: the master key, and the phones' authority with its key.
+/// The files that `twoefay-keys` reads: the master key, and the authorities with their keys.
 struct KeyFiles: Sendable {
     let data: DataKeys
     /// The phones' authority; nil if it is outside of the installation.
     let phones: CertificateAuthority?
+    /// The websites' authority; nil if websites may not renew by themselves.
+    let websites: CertificateAuthority?
     let token: TokenKey?
 
     /// Reads the files. Reports all problems at once.
@@ -139,14 +141,19 @@ struct KeyFiles: Sendable {
         files.keys = nil
         var reading = LoadedFilesReader(settings: files, now: now, start: .zero)
         let phones = reading.certificate(files.tls.phones, reading.bytes(files.tls.phones))
+        var websites: CertificateAuthority?
+        let first = files.tls.websitesRenewal == .on ? reading.bytes(files.tls.websites) : nil
+        if case .authority(let authority)? = reading.websiteIssuer(reading.certificate(files.tls.websites, first)) {
+            websites = authority
+        }
         if settings.hasOutsideAuthority {
             // The relay asks the EST server, and the command has its own files.
             guard let master = reading.master(), reading.problems.isEmpty else {
                 throw Failure(
                     .failed, reading.problems.joined(separator: "\n"),
-                    next: "The settings name this file in master_key_file.")
+                    next: "The settings name these files in master_key_file, tls.websites and tls.websites_key.")
             }
-            return KeyFiles(data: master.dataKeys, phones: nil, token: nil)
+            return KeyFiles(data: master.dataKeys, phones: nil, websites: websites, token: nil)
         }
         reading.token = token ?? reading.openToken(phones)
         guard let keys = reading.keys(phones), case .authority(let authority) = keys.issuer, reading.problems.isEmpty
@@ -154,10 +161,11 @@ struct KeyFiles: Sendable {
             throw Failure(
                 .failed, reading.problems.joined(separator: "\n"),
                 next:
-                    "The settings name these files in master_key_file, tls.phones, and tls.phones_key or pkcs11."
+                    "The settings name these files in master_key_file, tls.phones, tls.phones_key or pkcs11, and "
+                    + "tls.websites_key."
             )
         }
-        return KeyFiles(data: keys.data, phones: authority, token: reading.token)
+        return KeyFiles(data: keys.data, phones: authority, websites: websites, token: reading.token)
     }
 }
 

@@ -36,6 +36,8 @@ public struct LoadedFiles: Sendable {
     /// The pin of the former authority, while phones move from it to the present one.
     public let formerPin: [UInt8]?
     public let issuer: PhoneIssuer
+    /// The issuer for websites that renew their certificates; nil if they may not.
+    public let websites: WebsiteIssuer?
     public let keys: DataKeys
     /// The credential for Apple's push service; nil if no topic is set.
     public let push: Push?
@@ -144,7 +146,7 @@ struct LoadedFilesReader {
         let key = secret(tls.key)
         let authority = certificate(tls.authority, bytes(tls.authority))
         let websites = bytes(tls.websites)
-        _ = certificate(tls.websites, websites)
+        let websiteIssuer = websiteIssuer(certificate(tls.websites, websites))
         let phonesPEM = bytes(tls.phones)
         let phones = certificate(tls.phones, phonesPEM)
         let revoked = tls.revoked.flatMap { bytes($0) }
@@ -172,8 +174,8 @@ struct LoadedFilesReader {
             tls: tls, statements: statements, authority: authority, pins: pins,
             formerPin: pins?.formerPin(
                 before: authority.spkiThumbprint, chain: (try? Certificate.all(pem: chain)) ?? []),
-            issuer: keys.issuer, keys: keys.data, push: push, webPush: webPush, webhooks: webhookFiles, mail: mail,
-            wording: wording,
+            issuer: keys.issuer, websites: websiteIssuer, keys: keys.data, push: push, webPush: webPush,
+            webhooks: webhookFiles, mail: mail, wording: wording,
             texts: texts,
             geolocation: placeFinder, attestations: attestations, certificates: CertificateExpiry.all(settings))
     }

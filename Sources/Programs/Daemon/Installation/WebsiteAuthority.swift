@@ -1,17 +1,14 @@
 import Bytes
 import Crypto
-import Storage
+import Relay
 import World
 
 /// The authority of the websites' certificates, with its key.
 ///
-/// Only the operator's tool loads the key. So `tls.websites_key` can be kept elsewhere, and brought
-/// back when something has to be signed.
+/// Only the operator's tool loads the key in this way. So `tls.websites_key` can be kept elsewhere,
+/// and brought back when something has to be signed, unless `tls.websites_renewal` is on.
 public struct WebsiteAuthority: Sendable {
     public let authority: CertificateAuthority
-
-    /// The validity of a certificate, in days.
-    public static let days = 825
 
     /// A certificate with its new key.
     public struct Issued: Sendable {
@@ -61,25 +58,18 @@ public struct WebsiteAuthority: Sendable {
         return first.spkiThumbprint
     }
 
-    /// The name of a website in its certificates.
-    static func uri(of website: String) -> String { "twoefay:website:\(website)" }
-
     /// Issues a certificate with a new key.
     public func issue(for website: String, at now: Timestamp) throws(Failure) -> Issued {
         do throws(CryptoFailure) {
-            let issued = try authority.issueClient(uri: Self.uri(of: website), days: Self.days, at: now)
+            let issued = try authority.issueClient(
+                uri: Relay.websiteURI + website, days: Relay.websiteCertificateDays, at: now)
             return Issued(
                 certificate: try issued.certificatePEM(), key: try issued.keyPEM().reveal(),
-                thumbprint: issued.certificate.spkiThumbprint, stored: stored(issued.certificate))
+                thumbprint: issued.certificate.spkiThumbprint,
+                stored: WebsiteCertificate(issued.certificate, issuer: authority.keyThumbprint))
         } catch {
             throw Failure(.failed, "no certificate can be issued: \(error.description)", next: Failure.cryptoRemedy)
         }
-    }
-
-    private func stored(_ certificate: Certificate) -> WebsiteCertificate {
-        WebsiteCertificate(
-            notBefore: certificate.notBefore, notAfter: certificate.notAfter, issuer: authority.keyThumbprint,
-            serial: certificate.serial)
     }
 }
 

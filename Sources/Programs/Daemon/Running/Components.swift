@@ -56,6 +56,8 @@ final class Components: Sendable {
     let operationsKey: Secret
     /// Ends what requests certificates from the key service or from an EST server.
     let closeIssuer: @Sendable () -> Void
+    /// The key service as the issuer of websites' certificates; nil without one.
+    let keyService: RemoteCertificates?
     let registry = Registry()
     let dependencies: DependencyMetrics
     let proxies: Proxies
@@ -109,7 +111,15 @@ final class Components: Sendable {
             }
             webPush = files.webPush?.sender(time: time, randomness: randomness, log: log)
             let issuer: any PhoneCertificates
-            (issuer, closeIssuer) = try files.issuer.start(time: time)
+            let close: @Sendable () -> Void
+            (issuer, close) = try files.issuer.start(time: time)
+            keyService = try settings.keys.map {
+                try RemoteCertificates(KeyServiceClient(path: settings.path(of: $0)), time: time)
+            }
+            closeIssuer = { [keyService] in
+                close()
+                keyService?.close()
+            }
             group = try LoopGroup.start(count: settings.loopCount, time: time)
             let epoch = try await InstallationEpoch.read(from: store, on: group.loops[0])
             drawing = try QRThread()
@@ -135,6 +145,7 @@ final class Components: Sendable {
                 spawn: { [backgroundWork] work in backgroundWork.spawn(work) })
             relay.replace(
                 pin: files.authority.spkiThumbprint, statement: files.pins, formerPin: files.formerPin)
+            relay.replace(websites: files.websites?.certificates(by: keyService))
             directories = try DirectoryWork(
                 settings, store: store, relay: relay.id, operationsKey: operationsKey, sealer: try files.keys.sealer(),
                 randomness: randomness, time: time, log: log, registry)

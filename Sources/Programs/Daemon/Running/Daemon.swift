@@ -53,6 +53,7 @@ public final class Daemon: Sendable {
     /// The resources of the control socket; nil if there is none.
     let control: ControlResources?
     private let closeIssuer: @Sendable () -> Void
+    let keyService: RemoteCertificates?
     let certificates: Certificates
     /// Restrictions on this process; nil if the settings turn hardening off.
     let hardening: Hardening?
@@ -117,6 +118,7 @@ public final class Daemon: Sendable {
         directories = components.directories
         control = components.control
         closeIssuer = components.closeIssuer
+        keyService = components.keyService
         api = components.api
         geolocation = components.geolocation
         attestations = components.attestations

@@ -9,10 +9,10 @@ import Relay
 import Synchronization
 import World
 
-/// The keys that `twoefay-keys` holds: the keys derived from the master key, and the key of the
-/// phones' authority.
+/// The keys that `twoefay-keys` holds: the keys derived from the master key, and the keys of the
+/// authorities.
 ///
-/// It never returns the master key or the authority's key. A reload replaces all files or none.
+/// It never returns the master key or the key of an authority. A reload replaces all files or none.
 /// Tested in `KeyProcessTests.swift`.
 final class KeyHolder: Sendable {
     private let settings: Settings
@@ -25,25 +25,23 @@ final class KeyHolder: Sendable {
 
     func answer(_ request: KeyRequest, of process: pid_t, log: Log) -> KeyReply {
         let materials = files.withLock { $0 }
-        guard let phones = materials.phones else {
-            guard request == .unwrap else { return .refused("the phones' authority is outside of the installation") }
+        switch (request, materials.phones) {
+        case (.unwrap, _):
             log.notice("keys.unwrapped", [.process: Int(process), .count: materials.data.sealing.count])
             return .keys(materials.data)
-        }
-        switch request {
-        case .request: return .refused("no command is set in phone_ca.command")
-        case .unwrap:
-            log.notice("keys.unwrapped", [.process: Int(process), .count: materials.data.sealing.count])
-            return .keys(materials.data)
-        case .issue(let device, let key):
+        case (.issueWebsite(let name, let key), _):
+            return issue(to: name, key, by: materials.websites, process, log)
+        case (_, nil): return .refused("the phones' authority is outside of the installation")
+        case (.request, _): return .refused("no command is set in phone_ca.command")
+        case (.issue(let device, let key), let phones?):
             return issue(to: device, process, log) { () throws(CertificateFailure) in
                 try phones.phoneCertificate(for: key, of: device, at: SystemTime().now())
             }
-        case .issueTagged(let device, let tag, let key):
+        case (.issueTagged(let device, let tag, let key), let phones?):
             return issue(to: device, process, log) { () throws(CertificateFailure) in
                 try phones.signerCertificate(for: key, tag: tag, of: device, at: SystemTime().now())
             }
-        case .revocationList(let revoked):
+        case (.revocationList(let revoked), let phones?):
             do throws(CertificateFailure) {
                 let list = try phones.phoneRevocationList(revoked, at: SystemTime().now())
                 log.info("keys.crl", [.process: Int(process), .count: revoked.count])
@@ -64,6 +62,22 @@ final class KeyHolder: Sendable {
             return .certificate(certificate)
         } catch {
             log.error("keys.issue", [.device: device.text, .error: "\(error)"])
+            return .refused("the certificate cannot be issued")
+        }
+    }
+
+    private func issue(
+        to website: String, _ key: P256PublicKey, by authority: CertificateAuthority?, _ process: pid_t, _ log: Log
+    ) -> KeyReply {
+        guard let authority else {
+            return .refused("twoefay-keys was started without tls.websites_renewal: restart it")
+        }
+        do {
+            let pem = try authority.websiteCertificate(for: website, key: key, at: SystemTime().now()).pem()
+            log.info("keys.issued", [.website: website, .process: Int(process)])
+            return .certificate(String(decoding: pem, as: UTF8.self))
+        } catch {
+            log.error("keys.issue", [.website: website, .error: "\(error)"])
             return .refused("the certificate cannot be issued")
         }
     }

@@ -67,6 +67,7 @@ extension Daemon {
             // together. A connection that is open keeps the old one; its phone then opens another.
             relay.replace(materials.statements)
             if case .authority(let issuer) = materials.issuer { relay.replace(issuer) }
+            relay.replace(websites: materials.websites?.certificates(by: keyService))
             relay.replace(
                 pin: materials.authority.spkiThumbprint, statement: materials.pins, formerPin: materials.formerPin)
             for server in servers { await server.loop.perform { server.value.replace(tls: materials.tls) } }

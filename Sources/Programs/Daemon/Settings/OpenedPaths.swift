@@ -12,8 +12,8 @@ extension Settings {
     /// between. The Landlock rules are made from them.
     var openedPaths: [OpenedPath] {
         var own = self
-        // Only `twoefay website add` signs with this key.
-        own.tls.websitesKey = own.tls.websites
+        // Otherwise only the operator's tool signs with this key, or `twoefay-keys`.
+        if tls.websitesRenewal == .off || keys != nil { own.tls.websitesKey = own.tls.websites }
         if keys != nil {
             // Only `twoefay-keys` reads these.
             own.token = TokenService()
@@ -49,7 +49,8 @@ extension Settings {
     /// the process removes its socket at the end.
     func keyServiceRules(socket: String) -> LandlockRules {
         var rules = LandlockRules.system
-        for file in [masterKey, tls.phones] + (hasOutsideAuthority ? [] : [tls.phonesKey]) {
+        let ofWebsites = tls.websitesRenewal == .on ? [tls.websites, tls.websitesKey] : []
+        for file in [masterKey, tls.phones] + (hasOutsideAuthority ? [] : [tls.phonesKey]) + ofWebsites {
             rules.allow(path(of: file), .reading)
         }
         rules.allow(socket, .changing)

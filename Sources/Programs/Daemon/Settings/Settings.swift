@@ -97,6 +97,8 @@ public struct Settings: Sendable, Equatable {
         public var authority = FileName("ca.pem")
         public var websites = FileName("website-ca.pem")
         public var websitesKey = FileName("website-ca.key")
+        /// Whether websites may renew their certificates by themselves.
+        public var websitesRenewal = Switch.off
         public var phones = FileName("device-ca.pem")
         public var phonesKey = FileName("device-ca.key")
         /// The statement for phones about the pins of the authority above.

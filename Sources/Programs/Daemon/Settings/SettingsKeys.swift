@@ -59,9 +59,9 @@ public enum SettingsKeys {
                     + "does not show them. SIGHUP switches, and the relays rewrite the rows in the background."),
             .optional(
                 "key_service", \.keys, example: "unix:/run/twoefay-keys/socket",
-                "The socket of `twoefay-keys`. If it is set, only that process reads master_key_file and "
-                    + "tls.phones_key. The relay then gets derived keys and the certificates of phones from this "
-                    + "process. If it is not set, the relay reads both files."),
+                "The socket of `twoefay-keys`. If it is set, only that process reads master_key_file, "
+                    + "tls.phones_key and, with tls.websites_renewal, tls.websites_key. The relay then gets derived keys "
+                    + "and certificates from this process. If it is not set, the relay reads these files."),
             .optional(
                 "pkcs11.module", \.token.module, example: "/usr/lib/softhsm/libsofthsm2.so",
                 "The PKCS#11 library from the maker of the token. If it is set, the key on the token replaces "
@@ -89,6 +89,10 @@ public enum SettingsKeys {
             .standard(
                 "tls.websites_key", \.tls.websitesKey,
                 "The private key of this authority. `twoefay website add` and `website renew` sign with it."),
+            .standard(
+                "tls.websites_renewal", \.tls.websitesRenewal,
+                "Whether websites may renew their certificates by themselves, for the same key: on or off. If it is on, "
+                    + "the relay, or `twoefay-keys`, also reads tls.websites_key and signs with it."),
             .standard(
                 "tls.phones", \.tls.phones,
                 "The authority that issues the certificates of phones."),

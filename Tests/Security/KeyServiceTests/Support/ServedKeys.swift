@@ -58,6 +58,10 @@ final class ServedKeys: Sendable {
                     (try? authority.signerCertificate(for: key, tag: tag, of: device, at: time.now())).map {
                         .certificate($0)
                     } ?? .refused("not now")
+                case .issueWebsite(let name, let key):
+                    (try? authority.websiteCertificate(for: name, key: key, at: time.now()).pem()).map {
+                        .certificate(String(decoding: $0, as: UTF8.self))
+                    } ?? .refused("not now")
                 case .request: .refused("there is no command")
                 case .revocationList(let revoked):
                     (try? authority.phoneRevocationList(revoked, at: time.now())).map { .revocationList($0) }

@@ -19,6 +19,7 @@ extension Sample {
             oldNotice(notice: id, user: id, at: old, operation: id),
             oldRecovery(recovery: id, user: id, link: digest, at: old, operation: id),
             oldSecret(operation: id, expiresAt: old), oldCertificate(device: id, at: old),
+            oldWebsiteCertificate(digest: digest, website: id, at: old),
             oldChallenge(challenge: id, website: id, user: id, context: .blob([]), nonce: id, at: old, operation: id),
             oldChange(operation: id, at: old),
             oldWriter(writer: id, at: old, key: digest),
@@ -83,6 +84,11 @@ private let oldCertificate = Statement(
     """
     INSERT INTO certificate (serial, device_id, created_at, expires_at, revoked_at, is_on_hold)
     VALUES ('old', :device, :at, :at, NULL, 0)
+    """)
+private let oldWebsiteCertificate = Statement(
+    """
+    INSERT INTO website_certificate (issuer, serial, thumbprint, website_id, not_before, not_after)
+    VALUES (:digest, 'old', :digest, :website, :at, :at)
     """)
 private let oldRecovery = Statement(
     """

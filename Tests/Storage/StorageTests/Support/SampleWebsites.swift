@@ -24,7 +24,14 @@ extension Sample {
             let renewal = Websites.Renewal(
                 of: website, thumbprint: key(73), certificate: certificate, othersEnd: later, at: now)
             _ = try await store.run(Websites.renew(renewal, as: operation()))
-            try await store.record([WebsiteKeyUse(thumbprint: key(73), at: now)])
+            try await store.record([WebsiteKeyUse(thumbprint: key(73), certificate: certificate, at: now)])
+            _ = try await store.certificates(ofKey: key(73), of: website, at: now)
+            let again = WebsiteRenewal(
+                website: website, key: key(73),
+                certificate: WebsiteCertificate(notBefore: now, notAfter: later, issuer: key(70), serial: "01"),
+                changes: ChangedValues(), at: now)
+            _ = try await store.renew(again, as: operation())
+            _ = try await store.run(Websites.keys(of: website))
             _ = try await store.websiteExpiries(at: now)
             _ = try await store.run(Websites.unmoved(to: key(70), at: now))
             _ = try await store.run(Websites.set(website, isDisabled: true, at: now, as: operation()))

@@ -1,12 +1,26 @@
 extension Migration {
-    /// Shows the states of PIN and PUK, the verdict on the attestation, and the mark of a restore in
-    /// the view `Phones`.
+    /// Adds the former certificates of websites' keys. Shows the states of PIN and PUK, the verdict on
+    /// the attestation, and the mark of a restore in the view `Phones`.
     ///
     /// MariaDB replaces a view at once, so no reader misses it, and keeps the grants on its name.
     static let schema3 = Migration(
         version: 3, worksOn: 2, least: 2,
-        summary: "the view Phones also shows the states of PIN and PUK, the attestation and verify_since",
+        summary: "the table website_certificate for renewals by websites; the view Phones also shows the states of PIN "
+            + "and PUK, the attestation and verify_since",
         file: """
+            CREATE TABLE IF NOT EXISTS website_certificate (
+                issuer binary(32) NOT NULL,
+                serial varchar(40) NOT NULL,
+                thumbprint binary(32) NOT NULL,
+                website_id binary(16) NOT NULL,
+                not_before datetime(3) NOT NULL,
+                not_after datetime(3) NOT NULL,
+                used_at datetime(3),
+                PRIMARY KEY (issuer, serial)
+            ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+            CREATE INDEX IF NOT EXISTS website_certificate_key ON website_certificate (thumbprint);
+
             /*M! CREATE OR REPLACE VIEW Phones AS */ /*S! DROP VIEW IF EXISTS Phones; CREATE VIEW Phones AS */
             SELECT w.name AS website, u.username, lower(hex(d.id)) AS device, d.name, d.platform, d.state, d.stopped_by,
                 u.state AS user_state, u.expires_at, d.login_successes, d.login_failures,

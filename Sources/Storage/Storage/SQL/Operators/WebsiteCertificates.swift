@@ -2,29 +2,13 @@ import Domain
 import Relay
 import World
 
-/// The certificate of a website's key, as far as an operator needs it to renew the certificate in
-/// time. TLS itself checks the certificate.
-public struct WebsiteCertificate: Sendable, Equatable {
-    public let notBefore: Timestamp
-    public let notAfter: Timestamp
-    /// SHA-256 of the public key of the authority that signed it.
-    public let issuer: [UInt8]
-    public let serial: String
-
-    public init(notBefore: Timestamp, notAfter: Timestamp, issuer: [UInt8], serial: String) {
-        self.notBefore = notBefore
-        self.notAfter = notAfter
-        self.issuer = issuer
-        self.serial = serial
-    }
-
+extension WebsiteCertificate {
     /// Reads the columns of a key; nil if it was added without a certificate.
     init?(_ row: Row) throws(StoreFailure) {
         guard let notAfter = try row.optionalTimestamp("not_after") else { return nil }
-        self.notAfter = notAfter
-        notBefore = try row.timestamp("not_before")
-        issuer = try row.blob("issuer")
-        serial = try row.text("serial")
+        self.init(
+            notBefore: try row.timestamp("not_before"), notAfter: notAfter, issuer: try row.blob("issuer"),
+            serial: try row.text("serial"))
     }
 }
 
@@ -109,7 +93,16 @@ extension Store: WebsiteKeyStore {
         _ = try await run(
             Script(
                 "website key use",
-                writes: uses.map { noteUse(now: .timestamp($0.at), thumbprint: .blob($0.thumbprint)) }))
+                writes: uses.flatMap { use in
+                    let (now, key) = (SQLValue.timestamp(use.at), SQLValue.blob(use.thumbprint))
+                    let serial = SQLValue.text(use.certificate?.serial)
+                    return [
+                        noteUse(
+                            now: now, thumbprint: key, serial: serial,
+                            notBefore: .timestamp(use.certificate?.notBefore)),
+                        noteFormerUse(now: now, thumbprint: key, serial: serial),
+                    ]
+                }))
     }
 
     public func websiteExpiries(at now: Timestamp) async throws(StoreFailure) -> [WebsiteExpiry] {
@@ -117,10 +110,18 @@ extension Store: WebsiteKeyStore {
     }
 }
 
+/// The use of the newest certificate, or of one that the store does not know.
 private let noteUse = Statement(
     """
     UPDATE website_key SET used_at = :now WHERE thumbprint = :thumbprint AND (used_at IS NULL OR used_at < :now)
+    AND (:serial IS NULL OR serial IS NULL OR serial = :serial OR not_before < :notBefore)
     """)
+
+private let noteFormerUse = Statement(
+    """
+    UPDATE website_certificate SET used_at = :now
+    WHERE thumbprint = :thumbprint AND serial = :serial AND (used_at IS NULL OR used_at < :now)
+    """, since: 3)
 
 extension Websites {
     /// Returns the active websites whose certificates are known, the one that expires first before
@@ -153,18 +154,21 @@ extension Websites {
         public let hasNew: Bool
         /// Whether one of its servers has used that certificate.
         public let usesNew: Bool
-        /// The last use of a key of another authority.
-        public let lastOldUse: Timestamp?
+        /// The last use of a certificate of another authority.
+        public internal(set) var lastOldUse: Timestamp?
     }
 
     /// Returns the websites that have not used a certificate of this authority yet, and those that
-    /// have used a key of another one in the last day: some of their servers have not moved.
+    /// have used one of another one in the last day: some of their servers have not moved.
     ///
     /// - Parameter issuer: SHA-256 of the authority's public key.
     public static func unmoved(to issuer: [UInt8], at now: Timestamp) -> Query<[Unmoved]> {
-        let read = readUnmoved(
-            issuer: .blob(issuer), now: .timestamp(now), since: .timestamp(now - .seconds(86_400)))
-        return Query(script: Script("websites unmoved", reads: [read])) { rows throws(StoreFailure) in
+        let since = now - .seconds(86_400)
+        let reads = [
+            readUnmoved(issuer: .blob(issuer), now: .timestamp(now), since: .timestamp(since)),
+            readFormerUses(issuer: .blob(issuer), now: .timestamp(now)),
+        ]
+        return Query(script: Script("websites unmoved", reads: reads)) { rows throws(StoreFailure) in
             var websites: [Unmoved] = []
             for row in rows[0] {
                 websites.append(
@@ -172,6 +176,14 @@ extension Websites {
                         name: try row.text("name"), hasNew: try row.integer("new_count") > 0,
                         usesNew: try row.integer("new_use_count") > 0,
                         lastOldUse: try row.optionalTimestamp("old_used_at")))
+            }
+            for row in rows[1] {
+                let (name, last) = (try row.text("name"), try row.timestamp("old_used_at"))
+                if let index = websites.firstIndex(where: { $0.name == name }) {
+                    websites[index].lastOldUse = max(websites[index].lastOldUse ?? last, last)
+                } else if last > since {
+                    websites.append(Unmoved(name: name, hasNew: true, usesNew: true, lastOldUse: last))
+                }
             }
             return websites
         }
@@ -188,4 +200,13 @@ extension Websites {
         OR max(CASE WHEN k.issuer = :issuer THEN NULL ELSE k.used_at END) > :since
         ORDER BY name
         """)
+
+    /// The last use of former certificates of keys that have a newer one.
+    private static let readFormerUses = Statement(
+        """
+        SELECT w.name AS name, max(c.used_at) AS old_used_at FROM website_certificate c
+        JOIN website_key k ON k.thumbprint = c.thumbprint JOIN website w ON w.id = k.website_id
+        WHERE w.state <> 'removed' AND c.issuer <> :issuer AND c.used_at IS NOT NULL
+        AND (k.ends_at IS NULL OR k.ends_at > :now) GROUP BY w.id, w.name ORDER BY name
+        """, since: 3)
 }

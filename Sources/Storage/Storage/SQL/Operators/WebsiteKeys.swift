@@ -11,15 +11,20 @@ extension Websites {
         public let createdAt: Timestamp
         /// The newest certificate of the key; nil if the store does not know it.
         public let certificate: WebsiteCertificate?
+        /// The certificates before, which have not expired.
+        public internal(set) var former: [WebsiteCertificate] = []
         /// From then on the key is refused; nil if it is valid while its certificate is.
         public let endsAt: Timestamp?
         /// The last request with the key, a few seconds late.
-        public let usedAt: Timestamp?
+        public internal(set) var usedAt: Timestamp?
+
+        /// All certificates of the key that the store knows, for a revocation list.
+        public var certificates: [WebsiteCertificate] { [certificate].compactMap(\.self) + former }
     }
 
     public static func keys(of website: WebsiteID) -> Query<[Key]> {
-        Query(script: Script("website keys", reads: [keysOfWebsite(website: .id(website))])) {
-            rows throws(StoreFailure) in
+        let reads = [keysOfWebsite(website: .id(website)), formerOfWebsite(website: .id(website))]
+        return Query(script: Script("website keys", reads: reads)) { rows throws(StoreFailure) in
             var keys: [Key] = []
             for row in rows[0] {
                 keys.append(
@@ -27,6 +32,15 @@ extension Websites {
                         thumbprint: try row.blob("thumbprint"), createdAt: try row.timestamp("created_at"),
                         certificate: try WebsiteCertificate(row), endsAt: try row.optionalTimestamp("ends_at"),
                         usedAt: try row.optionalTimestamp("used_at")))
+            }
+            for row in rows[1] {
+                let thumbprint = try row.blob("thumbprint")
+                guard let index = keys.firstIndex(where: { $0.thumbprint == thumbprint }),
+                    let certificate = try WebsiteCertificate(row)
+                else { continue }
+                keys[index].former.append(certificate)
+                let used = [keys[index].usedAt, try row.optionalTimestamp("used_at")]
+                keys[index].usedAt = used.compactMap(\.self).max()
             }
             return keys
         }
@@ -37,6 +51,12 @@ extension Websites {
         SELECT thumbprint, created_at, not_before, not_after, issuer, serial, ends_at, used_at FROM website_key
         WHERE website_id = :website ORDER BY created_at, thumbprint
         """)
+
+    private static let formerOfWebsite = Statement(
+        """
+        SELECT thumbprint, not_before, not_after, issuer, serial, used_at FROM website_certificate
+        WHERE website_id = :website ORDER BY not_after, serial
+        """, since: 3)
 
     /// Revokes one key, or all keys if none is given. The answer is false if there is none.
     public static func revokeKeys(
@@ -49,11 +69,14 @@ extension Websites {
             if let thumbprint {
                 [
                     markIfKey(operation: .id(operation), website: .id(website), thumbprint: .blob(thumbprint)), audit,
+                    dropCertificates(
+                        website: .id(website), thumbprint: .blob(thumbprint), operation: .id(operation)),
                     dropKey(website: .id(website), thumbprint: .blob(thumbprint), operation: .id(operation)),
                 ]
             } else {
                 [
                     markIfAnyKey(operation: .id(operation), website: .id(website)), audit,
+                    dropAllCertificates(website: .id(website), operation: .id(operation)),
                     dropAllKeys(website: .id(website), operation: .id(operation)),
                 ]
             }
@@ -69,6 +92,11 @@ extension Websites {
         "DELETE FROM website_key WHERE website_id = :website AND thumbprint = :thumbprint AND \(websiteMarked)")
     static let dropAllKeys = Statement(
         "DELETE FROM website_key WHERE website_id = :website AND \(websiteMarked)")
+    private static let dropCertificates = Statement(
+        "DELETE FROM website_certificate WHERE website_id = :website AND thumbprint = :thumbprint AND \(websiteMarked)",
+        since: 3)
+    static let dropAllCertificates = Statement(
+        "DELETE FROM website_certificate WHERE website_id = :website AND \(websiteMarked)", since: 3)
 
     /// The condition that the operation has marked the website's row.
     static let websiteMarked =

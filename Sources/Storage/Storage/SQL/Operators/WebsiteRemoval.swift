@@ -34,6 +34,7 @@ public enum WebsiteRemoval {
                     markRemoved(operation: marked, website: id),
                     Websites.auditChange(
                         operation: marked, now: .timestamp(now), event: .text("website.removed"), website: id),
+                    Websites.dropAllCertificates(website: id, operation: marked),
                     Websites.dropAllKeys(website: id, operation: marked),
                     dropEndpoint(website: id, operation: marked), dropWebhooks(website: id, operation: marked),
                     dropAnswers(website: id, operation: marked),

@@ -25,6 +25,7 @@ enum ExpiredRowDeletion {
         case .activations: return [dropActivations(before: before, relay: relay, limit: count)]
         case .codes: return [dropCodes(before: before, relay: relay, limit: count)]
         case .certificates: return [dropCertificates(before: before, relay: relay, limit: count)]
+        case .websiteCertificates: return [dropWebsiteCertificates(before: before, relay: relay, limit: count)]
         case .notices: return [dropNotices(before: before, relay: relay, limit: count)]
         case .recoveries: return [dropRecoveries(before: before, relay: relay, limit: count)]
         case .dead, .webhooks:
@@ -56,6 +57,9 @@ enum ExpiredRowDeletion {
 
     private static let dropCertificates = Statement(
         dropFirst("certificate", "expires_at < :before", by: "expires_at"))
+
+    private static let dropWebsiteCertificates = Statement(
+        dropFirst("website_certificate", "not_after < :before", by: "not_after"), since: 3)
 
     private static let dropNotices = Statement(dropFirst("notice", "created_at < :before", by: "created_at"))
 

@@ -60,7 +60,8 @@ enum ExpiredRowSearch {
             found.isLast = rows[0].count < expired.limit
             found.count = rows[0].count
             switch expired.kind {
-            case .answers, .secrets, .smsUsage, .codes, .activations, .notices, .certificates, .recoveries, .usage:
+            case .answers, .secrets, .smsUsage, .codes, .activations, .notices, .certificates, .websiteCertificates,
+                .recoveries, .usage:
                 break
             case .dead, .webhooks, .temporary:
                 for row in rows[0] { found.ids.append(try row.value("id")) }
@@ -100,6 +101,7 @@ enum ExpiredRowSearch {
         case .codes: findCodes(before: before, limit: limit)
         case .temporary: TemporaryCodes.findExpired(before: expired.before, limit: expired.limit)
         case .certificates: findCertificates(before: before, limit: limit)
+        case .websiteCertificates: findWebsiteCertificates(before: before, limit: limit)
         case .notices: findNotices(before: before, limit: limit)
         case .recoveries: findRecoveries(before: before, limit: limit)
         case .challenges:
@@ -134,6 +136,9 @@ enum ExpiredRowSearch {
     private static let findActivations = Statement("SELECT 1 FROM activation WHERE expires_at < :before LIMIT :limit")
 
     private static let findCertificates = Statement("SELECT 1 FROM certificate WHERE expires_at < :before LIMIT :limit")
+
+    private static let findWebsiteCertificates = Statement(
+        "SELECT 1 FROM website_certificate WHERE not_after < :before LIMIT :limit", since: 3)
 
     private static let findNotices = Statement("SELECT 1 FROM notice WHERE created_at < :before LIMIT :limit")
 

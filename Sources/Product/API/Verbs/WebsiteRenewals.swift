@@ -1,0 +1,29 @@
+import JSON
+import Relay
+
+/// The certificate of the calling website.
+enum WebsiteRenewals {
+    typealias P = Parameters
+
+    static let routes = [
+        Route(
+            "POST", "/website/certificate", "Renews the certificate of the calling website, for the same key",
+            Form(
+                .website(renew), [P.certificateRequest.required],
+                answers: [
+                    (200, "certificate: in PEM, valid for 825 days; expires_at"),
+                    (403, "the operator has not turned it on"),
+                    (409, "the present certificate has more than a third of its validity left"),
+                    (429, "the key has eight former certificates that have not expired, and got one in the last week"),
+                ]))
+    ]
+
+    @Sendable private static func renew(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
+        guard case .website(_, let key, let shown) = call.claim else { throw .unauthenticated }
+        let renewed = try await call.relay.renewCertificate(
+            of: website, key: key, shown, request: try call.required(P.certificateRequest))
+        return .answer(
+            APIResponse(
+                200, ["certificate": .string(renewed.pem), "expires_at": .timestamp(renewed.expiresAt)]))
+    }
+}
