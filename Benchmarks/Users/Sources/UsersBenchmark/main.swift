@@ -110,7 +110,7 @@ func main(_ words: [String]) async throws {
         }
         let read = try await rate(loop, width: width, seconds: seconds) { number, tally in
             do {
-                if try await store.user(named: "user-\(number % users)", of: website) == nil {
+                if try await store.user(named: "user-\(number % users)", of: website, at: time.now()) == nil {
                     tally.fail("a user is gone")
                 }
             } catch {
