@@ -138,6 +138,11 @@ import Testing
         #expect(denied.errors.contains("the store cannot be used: mariadb://"), "\(denied.errors)")
         #expect(denied.errors.contains("Access denied") && denied.errors.contains("account or password"))
         #expect(!denied.errors.contains("secret"))
+        // The store that fails hides no warning.
+        let warning = "\(installed.settings): others can read the password in storage"
+        #expect(denied.errors.contains("\nWarning: \(warning)"), "\(denied.errors)")
+        let json = try await BuiltProgram.twoefayd("--config", installed.settings, "--check", "--json").json
+        #expect(json["error"]?.object?["message"]?.string?.contains(warning) == true, "\(json)")
         let relay = try await BuiltProgram.twoefayd("--config", installed.settings)
         #expect(relay.errors.contains("event=settings.exposed"), "\(relay.errors)")
     }

@@ -35,7 +35,7 @@ public enum DaemonProgram {
             let now = SystemTime().now()
             let (settings, files) = try Settings.loadWithFiles(invocation, at: now)
             let exposed = Settings.file(invocation).flatMap { settings.passwordWarning($0) }
-            if invocation.has("check") { return try check(settings, files, [exposed].compactMap { $0 }, at: now) }
+            if invocation.has("check") { return try check(settings, files, exposed, at: now) }
             let inherited = try InheritedSockets.take()
             let supervisor = Supervisor.connect()
             let listener = try ControlListener.open(settings)
@@ -53,18 +53,52 @@ public enum DaemonProgram {
         }
     }
 
+    /// Reports every fault and every warning at once, also if the store cannot be opened.
     private static func check(
-        _ settings: Settings, _ files: LoadedFiles, _ warnings: [String], at now: Timestamp
+        _ settings: Settings, _ files: LoadedFiles, _ exposed: String?, at now: Timestamp
     ) throws(Failure) -> Report {
-        try settings.requireHardening()
+        var warnings = [exposed, files.estFault, files.attestations.problem].compactMap { $0 }
+        warnings += files.certificates.compactMap { $0.warning(at: now) }
+        var faults: [Failure] = []
+        do throws(Failure) { try settings.requireHardening() } catch { faults.append(error) }
+        var schema: SchemaState?
+        do throws(Failure) {
+            let store = try settings.openStore()
+            defer { store.close() }
+            let state = SchemaState(version: store.schemaVersion)
+            if let warning = state.warning { warnings.append(warning) }
+            warnings += try settings.groupWarnings(store)
+            schema = state
+        } catch {
+            faults.append(error)
+        }
+        guard let schema, faults.isEmpty else { throw Failure(faults, warnings: warnings) }
         let hardening = settings.hardeningReport()
-        let store = try settings.openStore()
-        defer { store.close() }
-        let schema = SchemaState(version: store.schemaVersion)
         var lines = [
             "The settings are valid. The store is \(try settings.store()), version \(schema.version); this program knows "
                 + "\(schema.known)."
         ]
+        lines += describe(files) + [hardening.line] + warnings.map { "Warning: \($0)" }
+        let gateways = files.texts?.gateways.map(\.form.name) ?? []
+        return Report(
+            lines.joined(separator: "\n"),
+            json: .object([
+                "storage": .string("\(try settings.store())"), "schema_version": .integer(schema.version),
+                "schema_known": .integer(schema.known),
+                "keys": settings.keys.map { .string($0.settingsText) } ?? .null,
+                "push": .bool(files.push != nil), "web_push": .bool(files.webPush != nil),
+                "mail": files.mail.map { .string($0.server.address.text) } ?? .null,
+                "sms": .array(gateways.map { .string($0) }),
+                "languages": .array(files.wording.languages.map { .string($0) }),
+                "places": files.geolocation.map(json) ?? .null, "hardening": hardening.json,
+                "warnings": .array(warnings.map { .string($0) }),
+                "certificates": CertificateExpiry.json(files.certificates, at: now),
+            ]))
+    }
+
+    /// Returns a line about each part of the relay that the files set up.
+    private static func describe(_ files: LoadedFiles) -> [String] {
+        var lines: [String] = []
         if files.webPush != nil { lines.append("Web Push is on, with the key of push.web.") }
         if files.push == nil, files.webPush == nil {
             lines.append("No push service is set: no pushes are sent.")
@@ -85,39 +119,19 @@ public enum DaemonProgram {
                 "The geolocation database is \(places.kind)"
                     + (places.madeAt.map { ", created at \($0.rfc3339)." } ?? "."))
         }
-        if case .service(let service) = files.issuer {
+        switch files.issuer {
+        case .service(let service):
             lines.append(
                 "twoefay-keys at \(service.path) holds the master key and the key of the phones' authority.")
-        }
-        if case .command(let service, let command, _) = files.issuer {
+        case .command(let service, let command, _):
             lines.append(
                 "twoefay-keys at \(service.path) holds the master key, and runs \(command.words[0]) for the certificates "
                     + "of phones.")
-        }
-        var estFault: String?
-        if case .est(let options, let root) = files.issuer {
+        case .est(let options, _):
             lines.append("The EST server \(options.url.text) issues the certificates of phones.")
-            estFault = options.fault(root: root).map { "est.url: \($0)" }
+        case .authority: break
         }
-        lines.append(hardening.line)
-        let warnings =
-            warnings + [schema.warning, estFault].compactMap { $0 } + [files.attestations.problem].compactMap { $0 }
-            + files.certificates.compactMap { $0.warning(at: now) } + (try settings.groupWarnings(store))
-        lines += warnings.map { "Warning: \($0)" }
-        return Report(
-            lines.joined(separator: "\n"),
-            json: .object([
-                "storage": .string("\(try settings.store())"), "schema_version": .integer(schema.version),
-                "schema_known": .integer(schema.known),
-                "keys": settings.keys.map { .string($0.settingsText) } ?? .null,
-                "push": .bool(files.push != nil), "web_push": .bool(files.webPush != nil),
-                "mail": files.mail.map { .string($0.server.address.text) } ?? .null,
-                "sms": .array(gateways.map { .string($0) }),
-                "languages": .array(files.wording.languages.map { .string($0) }),
-                "places": files.geolocation.map(json) ?? .null, "hardening": hardening.json,
-                "warnings": .array(warnings.map { .string($0) }),
-                "certificates": CertificateExpiry.json(files.certificates, at: now),
-            ]))
+        return lines
     }
 
     /// The relay is alive if it answers, also while the store is down: a new process would not bring
@@ -140,5 +154,23 @@ public enum DaemonProgram {
 
     private static func json(_ geolocation: PlaceFinder) -> JSONValue {
         .object(["kind": .string(geolocation.kind), "made_at": geolocation.madeAt.map { .string($0.rfc3339) } ?? .null])
+    }
+}
+
+extension LoadedFiles {
+    /// The reason why the EST server cannot be used; nil if there is none, or no such server.
+    fileprivate var estFault: String? {
+        guard case .est(let options, let root) = issuer else { return nil }
+        return options.fault(root: root).map { "est.url: \($0)" }
+    }
+}
+
+extension Failure {
+    /// Several faults as one failure, with the warnings that were found beside them.
+    fileprivate init(_ faults: [Failure], warnings: [String]) {
+        self.init(
+            faults.first?.code ?? .failed,
+            (faults.map(\.message) + warnings.map { "Warning: \($0)" }).joined(separator: "\n"),
+            next: faults.map(\.next).joined(separator: "\n"))
     }
 }
