@@ -32,6 +32,24 @@ import World
         }
     }
 
+    /// The relay runs with these faults, so nothing else would name them before a sync or an enrolment.
+    @Test func warningsOfTheStartAreNamed() async throws {
+        let site = try ExaminedInstallation()
+        try site.set("attestation.revocations", to: "nolist.json")
+        try site.set("directories", to: "[{name: partners, website: nosuch, kind: csv, file: nofile.csv}]")
+        let findings = try await site.examined()
+        for name in ["nolist.json", "nofile.csv"] {
+            #expect(findings.has("settings", .warning, ": \(site.path(name)): No such file"), "\(findings)")
+        }
+        #expect(findings.has("directories", .warning, "partners: the store has no website nosuch"), "\(findings)")
+        #expect(!findings.contains { $0.state == .failure }, "\(findings)")
+        // A file that exists is no fault. A directory in its place is.
+        try TextFile.write("id,username\n", to: site.path("nofile.csv"))
+        #expect(try await !site.examined().has("settings", .warning, "nofile.csv"))
+        try site.set("directories", to: "[{name: partners, website: nosuch, kind: csv, file: .}]")
+        #expect(try await site.examined().has("settings", .warning, "Is a directory"))
+    }
+
     @Test func fewDescriptorsAreAFault() async throws {
         var site = try ExaminedInstallation()
         site.facts.descriptors = { (256, 256) }

@@ -147,6 +147,24 @@ import Testing
         #expect(relay.errors.contains("event=settings.exposed"), "\(relay.errors)")
     }
 
+    @Test func checkNamesFilesAndWebsitesOfDirectories() async throws {
+        let installed = try await Installed()
+        _ = try await installed.tool("website", "add", "shop", "--out", installed.directory.path)
+        func warnings(_ website: String, _ file: String) async throws -> [String] {
+            var settings = try text(installed.settings)
+            try settings.set("directories", to: "[{name: partners, website: \(website), kind: csv, file: \(file)}]")
+            try TextFile.write(settings, to: installed.settings)
+            let json = try await BuiltProgram.twoefayd("--config", installed.settings, "--check", "--json").json
+            return json["warnings"]?.array?.compactMap(\.string) ?? ["no list: \(json)"]
+        }
+        let both = try await warnings("nosuch", "nofile.csv")
+        #expect(both.count == 2, "\(both)")
+        #expect(both.contains { $0.contains("relay/nofile.csv: No such file") }, "\(both)")
+        #expect(both.contains { $0.contains("partners: the store has no website nosuch") }, "\(both)")
+        try TextFile.write("id,username\n", to: installed.directory("relay/partners.csv"))
+        #expect(try await warnings("shop", "partners.csv") == [])
+    }
+
     @Test func missingStoreIsDistinguishedFromABrokenOne() async throws {
         let installed = try await Installed()
         _ = try await Child.run("sh", ["-c", "rm twoefay.db*"], in: installed.directory("relay"))

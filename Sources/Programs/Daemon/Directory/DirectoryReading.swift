@@ -6,9 +6,17 @@ extension LoadedFilesReader {
     /// Checks the files of the directories, as `twoefayd --check` does for all others. Each sync
     /// reads them anew.
     mutating func checkDirectories() {
-        for case .ldap(let ldap) in settings.directories.all.map(\.kind) {
-            if let file = ldap.authority { _ = certificate(file, bytes(file)) }
-            if let file = ldap.passwordFile { _ = line(of: file) }
+        for directory in settings.directories.all {
+            switch directory.kind {
+            case .ldap(let ldap):
+                if let file = ldap.authority { _ = certificate(file, bytes(file)) }
+                if let file = ldap.passwordFile { _ = line(of: file) }
+            case .csv(let file):
+                // Another program writes the file. A relay without it serves everybody; only a sync needs it.
+                if let problem = Files.obstacle(settings.path(of: file)) {
+                    warnings.append("\(problem.text); no sync of the directory \(directory.name) can read it")
+                }
+            }
         }
     }
 }

@@ -26,17 +26,18 @@ struct SettingsChecks: Sendable {
         var reader = LoadedFilesReader(settings: settings, now: facts.time.now())
         _ = reader.all()
         var hidden: [String] = []
-        var faults: [String] = []
-        for fault in reader.problems {
-            let file = fault.split(separator: ": ", maxSplits: 1).first.map(String.init) ?? ""
-            if file.hasPrefix("/"), Files.exists(file), !Files.isReadable(file) {
-                hidden.append(file)
-            } else {
-                faults.append(fault)
+        var findings: [Finding] = []
+        let remedy = "docs/operators/files.md explains each file, and how to renew it."
+        for (faults, state) in [(reader.problems, Finding.State.failure), (reader.warnings, .warning)] {
+            for fault in faults {
+                let file = fault.split(separator: ": ", maxSplits: 1).first.map(String.init) ?? ""
+                if file.hasPrefix("/"), Files.exists(file), !Files.isReadable(file) {
+                    hidden.append(file)
+                } else {
+                    findings.append(Finding("settings", state, places.located(fault, settings), remedy: remedy))
+                }
             }
         }
-        let remedy = "docs/operators/files.md explains each file, and how to renew it."
-        var findings = faults.map { Finding("settings", .failure, places.located($0, settings), remedy: remedy) }
         if !hidden.isEmpty {
             findings.append(
                 Finding(

@@ -34,6 +34,7 @@ struct StoreChecks: Sendable {
             findings.append(try reads(store))
             findings.append(commits(store))
             findings += try work(store)
+            findings += try directories(store)
             findings.append(try relays(store, before, since))
         } catch {
             let failure = Failure(store: error)
@@ -164,6 +165,20 @@ struct StoreChecks: Sendable {
                         "the first one ends in \(expiry.days(at: now)) days: \(first.website)"))
         }
         return findings
+    }
+
+    /// Checks the directories against the websites of the store.
+    private func directories(_ store: Store) throws(StoreFailure) -> [Finding] {
+        guard !settings.directories.all.isEmpty else { return [] }
+        let warnings = try settings.directoryWarnings(store)
+        guard warnings.isEmpty else {
+            return warnings.map {
+                Finding(
+                    "directories", .warning, $0,
+                    remedy: "Correct 'directories' in the settings, or the website: twoefay website list.")
+            }
+        }
+        return [Finding("directories", .ok, "the websites of all directories exist, and fit their groups")]
     }
 
     /// The time after which the heartbeat of a relay that lives has moved.

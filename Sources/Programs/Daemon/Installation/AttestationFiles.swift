@@ -18,6 +18,7 @@ extension LoadedFilesReader {
         let wanted = settings.attestations
         let (apple, android) = (roots(wanted.appleRoots), roots(wanted.androidRoots))
         let (list, problem) = wanted.revocations.map { revocations($0) } ?? (nil, nil)
+        if let problem { warnings.append(problem) }
         do throws(CryptoFailure) {
             let verifier = AttestationVerifier(
                 roots: try AttestationRoots.pinned(furtherApple: apple, furtherAndroid: android),

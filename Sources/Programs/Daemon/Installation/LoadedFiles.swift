@@ -56,6 +56,8 @@ public struct LoadedFiles: Sendable {
     public let attestations: AttestationFiles
     /// The end dates of all certificates and revocation lists above.
     public let certificates: [CertificateExpiry]
+    /// Faults with which the relay runs all the same.
+    let warnings: [String]
 
     public struct Push: Sendable {
         public enum Credential: Sendable {
@@ -138,6 +140,8 @@ struct LoadedFilesReader {
     /// The token with the key of the phones' authority, for `twoefay-keys`.
     var token: TokenKey?
     var problems: [String] = []
+    /// Faults with which the relay runs all the same. Each begins with the path of its file.
+    var warnings: [String] = []
 
     mutating func all() -> LoadedFiles? {
         let tls = settings.tls
@@ -177,7 +181,8 @@ struct LoadedFilesReader {
             issuer: keys.issuer, websites: websiteIssuer, keys: keys.data, push: push, webPush: webPush,
             webhooks: webhookFiles, mail: mail, wording: wording,
             texts: texts,
-            geolocation: placeFinder, attestations: attestations, certificates: CertificateExpiry.all(settings))
+            geolocation: placeFinder, attestations: attestations, certificates: CertificateExpiry.all(settings),
+            warnings: warnings)
     }
 
     mutating func bytes(_ file: FileName) -> [UInt8]? {

@@ -5,6 +5,7 @@ import Geo
 import JSON
 import KeyService
 import Log
+import Relay
 import Storage
 import Templates
 import World
@@ -57,7 +58,7 @@ public enum DaemonProgram {
     private static func check(
         _ settings: Settings, _ files: LoadedFiles, _ exposed: String?, at now: Timestamp
     ) throws(Failure) -> Report {
-        var warnings = [exposed, files.estFault, files.attestations.problem].compactMap { $0 }
+        var warnings = [exposed, files.estFault].compactMap { $0 } + files.warnings
         warnings += files.certificates.compactMap { $0.warning(at: now) }
         var faults: [Failure] = []
         do throws(Failure) { try settings.requireHardening() } catch { faults.append(error) }
@@ -67,7 +68,11 @@ public enum DaemonProgram {
             defer { store.close() }
             let state = SchemaState(version: store.schemaVersion)
             if let warning = state.warning { warnings.append(warning) }
-            warnings += try settings.groupWarnings(store)
+            do throws(StoreFailure) {
+                warnings += try settings.directoryWarnings(store)
+            } catch {
+                throw Failure(store: error)
+            }
             schema = state
         } catch {
             faults.append(error)

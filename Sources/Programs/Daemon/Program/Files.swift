@@ -49,6 +49,16 @@ public enum Files {
         }
     }
 
+    /// Returns the reason why a file cannot be read; nil if it can.
+    static func obstacle(_ path: String) -> Problem? {
+        // A pipe without a writer would block otherwise.
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { return Problem(path) }
+        defer { close(file) }
+        var byte: UInt8 = 0
+        return Glibc.read(file, &byte, 1) < 0 ? Problem(path) : nil
+    }
+
     /// Reads a file that only its owner may read. A file that others can read is refused, because
     /// its content is no longer secret.
     public static func readPrivate(_ path: String) throws(Problem) -> [UInt8] {

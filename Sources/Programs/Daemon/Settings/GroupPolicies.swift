@@ -24,18 +24,18 @@ extension Settings {
         }
     }
 
-    /// The warnings of `twoefayd --check`: it knows the websites' own policies from the store. A relay
-    /// starts with such settings, and the syncs of the directory fail.
-    func groupWarnings(_ store: Store) throws(Failure) -> [String] {
+    /// The warnings of `twoefayd --check` and `twoefay doctor` about directories whose website does not
+    /// exist, or has policies that do not fit those of a group. A relay starts with such settings, and
+    /// the syncs of the directory fail.
+    func directoryWarnings(_ store: Store) throws(StoreFailure) -> [String] {
         var warnings: [String] = []
         for name in Set(directories.all.map(\.website)).sorted() {
-            let found: Websites.Listed?
-            do throws(StoreFailure) {
-                found = try store.runBlocking(Websites.named(name))
-            } catch {
-                throw Failure(store: error)
+            guard let website = try store.runBlocking(Websites.named(name)) else {
+                let own = directories.all.filter { $0.website == name }.map(\.name).joined(separator: ", ")
+                warnings.append("directories: \(own): the store has no website \(name), so syncs fail")
+                continue
             }
-            guard let website = found, let own = try? policy.changed(by: website.traits.policy) else { continue }
+            guard let own = try? policy.changed(by: website.traits.policy) else { continue }
             do throws(SettingsFault) {
                 try requireMeetableGroups(of: name, under: own)
             } catch {
