@@ -1,3 +1,7 @@
+import Bytes
+import Crypto
+import Glibc
+import Relay
 import TestSupport
 import Testing
 import YAML
@@ -90,6 +94,42 @@ import YAML
         let other = try file(on.replacing("key_id: ABC", with: "key_id: XYZ"))
         let now = new.settings.taking(other.settings)
         #expect(now.push.keyID == "XYZ" && other.settingsForRestart(using: now) == [])
+    }
+
+    /// The audit names what has changed, and no secret of it.
+    @Test func differenceHasNoSecret() throws {
+        let directory = try TemporaryDirectory()
+        func inUse(_ more: String, password: String) throws -> SettingsInUse {
+            try TextFile.write(password, to: directory("mail.password"))
+            chmod(directory("mail.password"), 0o600)
+            var settings = try file(Self.base + more).settings
+            settings.directory = directory.path
+            return SettingsInUse(settings, operationsKey: Secret(Array(repeating: 7, count: 32)))
+        }
+        func mail(_ username: String) -> String {
+            "mail: {url: \"smtp://mail.example\", from: a@b.example, username: \(username), password_file: mail.password}\n"
+        }
+        func gateway(_ header: String) -> String {
+            "sms:\n  allow: [\"+49\"]\n  gateways:\n    - {name: g, kind: http, url: \"https://g.example/?to={to}&t={text}\", "
+                + "headers: {x-key: \(header)}}\n"
+        }
+        let before = try inUse(mail("anna") + gateway("k-first"), password: "hunter2")
+        #expect(before.difference(to: before).names == [] && before.difference(to: before).values.text == nil)
+        let after = try inUse(mail("berta") + gateway("k-second"), password: "hunter3")
+        let difference = before.difference(to: after)
+        #expect(difference.names == ["mail.username", "sms.gateways", "mail.password"])
+        let text = try #require(difference.values.text)
+        #expect(text.contains(#""mail.username":{"before":"anna","after":"berta"}"#), "\(text)")
+        for secret in ["hunter", "k-first", "k-second"] { #expect(!text.contains(secret), "\(text)") }
+        for content in ["hunter2", "hunter3"] {
+            let guessable = Hex.encode(SHA256.hash(Array(content.utf8)))
+            #expect(!text.contains(guessable.prefix(16)), "\(text)")
+        }
+        // The same content has the same digest, so that going back shows.
+        let again = try inUse(mail("anna") + gateway("k-first"), password: "hunter2")
+        #expect(before.difference(to: again).names == [])
+        let removed = before.difference(to: try inUse("", password: "hunter2"))
+        #expect(removed.names.contains("mail.url") && removed.values.text?.contains("null") == true)
     }
 
     /// The key process has read these files at its start.

@@ -3,6 +3,7 @@ import Crypto
 import FakeAPNs
 import Glibc
 import HTTP2
+import JSON
 import TestSupport
 import Testing
 import World
@@ -85,6 +86,33 @@ import World
         let login = try await fixture.login(token)
         #expect(try await apple.service.next().challenge == login.challenge)
         try await fixture.finish(login, by: phone)
+    }
+
+    /// Who may be a proxy, and which policies hold, decides about logins.
+    @Test func changesOfAReloadAreInLogAndAudit() async throws {
+        let fixture = try await Fixture.start()
+        let before = try TextFile.bytes(fixture.relay.file("server.pem"))
+        try fixture.relay.renewCertificate()
+        let after = try TextFile.bytes(fixture.relay.file("server.pem"))
+        try fixture.relay.change { settings in
+            try settings.set("proxies", to: "192.0.2.7")
+            try settings.set("policies.lifetime", to: "201")
+            try settings.set("loops", to: "7")
+        }
+        fixture.relay.signal(SIGHUP)
+        let line = try await fixture.relay.logged("event=daemon.reloaded")
+        #expect(line.contains("proxies, policies.lifetime") && line.contains("server.pem"), "\(line)")
+        #expect(!line.contains("loops"), "\(line)")
+        let output = try await fixture.relay.tool("audit", "search", "--event", "daemon.reloaded", "--json")
+        let rows = try #require(try JSONReader.read(Array(output.utf8)).object?["rows"]?.array)
+        let changes = try #require(rows.last?.object?["changes"]?.object, "\(output)")
+        #expect(changes["proxies"]?.object?["before"] == .null, "\(changes)")
+        #expect(changes["proxies"]?.object?["after"] == "192.0.2.7", "\(changes)")
+        #expect(changes["policies.lifetime"]?.object?["after"] == "201", "\(changes)")
+        let hashes = [before, after].map { JSONValue.string("SHA-256 \(Hex.encode(SHA256.hash($0)))") }
+        let server = changes["server.pem"]?.object
+        #expect(server?["before"] == hashes[0] && server?["after"] == hashes[1], "\(changes)")
+        #expect(changes["loops"] == nil && changes["website-ca.pem"] == nil, "\(changes)")
     }
 
     /// Signals that have a meaning for other daemons do not end this one.

@@ -3,7 +3,9 @@ import JSON
 /// The outcome of a reload.
 public enum ReloadOutcome: Sendable {
     /// The files and settings are in use, except those that need a restart.
-    case reloaded(restart: [SettingForRestart])
+    ///
+    /// - Parameter changed: the settings and files that differ from those before.
+    case reloaded(changed: [String], restart: [SettingForRestart])
     /// The relay has changed nothing.
     case refused(Failure)
 

@@ -49,41 +49,9 @@ struct SettingsChecks: Sendable {
 
     // MARK: Permissions
 
-    /// The files whose content is secret.
-    private var secretFiles: [(key: String, path: String)] {
-        var files: [(String, FileName)] = [
-            ("tls.key", settings.tls.key), ("tls.websites_key", settings.tls.websitesKey),
-        ]
-        files.append(("master_key_file", settings.masterKey))
-        if !settings.hasOutsideAuthority { files.append(("tls.phones_key", settings.tls.phonesKey)) }
-        files += passwordFiles
-        let others: [(String, FileName?)] = [
-            ("push.apns.key", settings.push.key), ("push.apns.certificate_key", settings.push.certificateKey),
-            ("push.web.key", settings.webPush.key), ("webhooks.key", settings.webhooks.key),
-            ("est.key", settings.est.key),
-        ]
-        files += others.compactMap { name, file in file.map { (name, $0) } }
-        return files.map { ($0.0, settings.path(of: $0.1)) }
-    }
-
-    private var passwordFiles: [(String, FileName)] {
-        var files: [(String, FileName?)] = [
-            ("mail.password_file", settings.mail.passwordFile), ("est.password_file", settings.est.passwordFile),
-            ("pkcs11.pin_file", settings.token.pinFile),
-        ]
-        files += settings.texts.gateways.all.map { ("sms.gateways.\($0.name).password_file", $0.passwordFile) }
-        for directory in settings.directories.all {
-            guard case .ldap(let server) = directory.kind else { continue }
-            files.append(("directories.\(directory.name).password_file", server.passwordFile))
-        }
-        if case .mariadb(let server)? = try? settings.storageURL(), let file = server.passwordFile {
-            files.append(("storage (password_file)", FileName(file)))
-        }
-        return files.compactMap { name, file in file.map { (name, $0) } }
-    }
-
     private func permissions() -> Finding {
-        let files = secretFiles.filter { Files.exists($0.path) }
+        let files = settings.secretFiles.map { (key: $0.key, path: settings.path(of: $0.file)) }
+            .filter { Files.exists($0.path) }
         var faults = files.filter { Files.isReadableByOthers($0.path) }.map {
             "\($0.path) (\($0.key)) is readable by others"
         }
@@ -123,7 +91,7 @@ struct SettingsChecks: Sendable {
     private func secrets() -> [Finding] {
         var weak: [String] = []
         var count = 0
-        for (key, file) in passwordFiles {
+        for (key, file) in settings.passwordFiles {
             guard let password = try? Files.readLine(settings.path(of: file)) else { continue }
             count += 1
             if let fault = Self.weakness(of: password.reveal(), isPIN: key == "pkcs11.pin_file") {

@@ -12,6 +12,7 @@ import KeyService
 import Log
 import Relay
 import Storage
+import Synchronization
 import TLS
 import Templates
 import WebPush
@@ -60,6 +61,8 @@ public final class Daemon: Sendable {
     /// The key from which ids of operations are derived. It does not change while this process
     /// runs; a reload only compares with it.
     let operationsKey: Secret
+    /// The settings and files in use, with which a reload compares.
+    let inUse: Mutex<SettingsInUse>
     /// Reads the settings file again for a reload.
     let reread: @Sendable () throws(Failure) -> SettingsOfFile
     let log: Log
@@ -125,6 +128,7 @@ public final class Daemon: Sendable {
         certificates = components.certificates
         hardening = components.hardening
         operationsKey = components.operationsKey
+        inUse = Mutex(SettingsInUse(settings, operationsKey: components.operationsKey))
         let relay = components.relay
         let forgeries = ForgeryRecord(components.store, log: log) { relay.operations.new() }
         heads = try AuditHeadsExport.open(settings, components.store, log: log) { fault in

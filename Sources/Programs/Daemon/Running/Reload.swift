@@ -7,6 +7,7 @@ import KeyService
 import Log
 import Relay
 import Storage
+import Synchronization
 import Templates
 import World
 
@@ -44,6 +45,7 @@ extension Daemon {
             let rows = try materials.keys.usableRowAuthenticator()
             let next = try couriers.successors(materials)
             let groups = try ControlGroups(now.control)
+            let used = SettingsInUse(now, operationsKey: operationsKey)
             try control?.open(for: groups)
             // Nothing has changed before this step. The later ones check nothing that was not checked above.
             try adopt(materials.push)
@@ -75,12 +77,18 @@ extension Daemon {
             replaceLimits(now)
             log.use(minimum: now.log.level)
             let left = reportLeft(new, besides: now)
-            await record("daemon.reloaded", note: "sealing key \(sealer.currentID)", by: actor)
-            log.notice("daemon.reloaded", [.keyID: sealer.currentID])
+            let difference = inUse.withLock { former in
+                defer { former = used }
+                return former.difference(to: used)
+            }
+            await record(
+                "daemon.reloaded", note: "sealing key \(sealer.currentID)", changes: difference.values.text, by: actor)
+            let names = difference.names.isEmpty ? nil : difference.names.joined(separator: ", ")
+            log.notice("daemon.reloaded", [.keyID: sealer.currentID, .setting: names])
             group.loops[0].post { [backgroundWork, relay] in
                 backgroundWork.spawn { await relay.sealPersonalValues(afresh: true) }
             }
-            return .reloaded(restart: left)
+            return .reloaded(changed: difference.names, restart: left)
         } catch {
             await record("daemon.reload", outcome: "refused", note: error.message, by: actor)
             log.error("daemon.reload", [.error: "\(error.message). \(error.next)"])

@@ -11,16 +11,7 @@ extension Settings {
     /// All paths that the settings name and that the daemon opens: at the start, at a reload, or in
     /// between. The Landlock rules are made from them.
     var openedPaths: [OpenedPath] {
-        var own = self
-        // Otherwise only the operator's tool signs with this key, or `twoefay-keys`.
-        if tls.websitesRenewal == .off || keys != nil { own.tls.websitesKey = own.tls.websites }
-        if keys != nil {
-            // Only `twoefay-keys` reads these.
-            own.token = TokenService()
-            own.masterKey = own.tls.phones
-            own.tls.phonesKey = own.tls.phones
-        }
-        if hasOutsideAuthority { own.tls.phonesKey = own.tls.phones }
+        var own = readByRelay
         // It is written, see below.
         own.auditHeads = nil
         var paths = [OpenedPath(path: directory.isEmpty ? "." : directory, access: .reading)]
@@ -38,9 +29,24 @@ extension Settings {
         return paths
     }
 
+    /// These settings without the files that only other programs read.
+    var readByRelay: Settings {
+        var own = self
+        // Otherwise only the operator's tool signs with this key, or `twoefay-keys`.
+        if tls.websitesRenewal == .off || keys != nil { own.tls.websitesKey = own.tls.websites }
+        if keys != nil {
+            // Only `twoefay-keys` reads these.
+            own.token = TokenService()
+            own.masterKey = own.tls.phones
+            own.tls.phonesKey = own.tls.phones
+        }
+        if hasOutsideAuthority { own.tls.phonesKey = own.tls.phones }
+        return own
+    }
+
     /// Returns every file name in a value and in the values inside it. Reflection finds them, so a
     /// new setting cannot be forgotten here.
-    private static func files(in value: Any) -> [FileName] {
+    static func files(in value: Any) -> [FileName] {
         if let file = value as? FileName { return [file] }
         return Mirror(reflecting: value).children.flatMap { files(in: $0.value) }
     }

@@ -11,7 +11,8 @@ extension SettingsKeys {
                 + "password_file: kannel.password}]",
             "The gateways that send text messages. The longest matching prefix comes first, then the smaller "
                 + "priority, then the order of this list. Kinds: kannel, twilio, http, smpp, mail.",
-            text: { $0.texts.gateways.all.isEmpty ? nil : $0.texts.gateways.written }, read: readGateways),
+            text: { $0.texts.gateways.all.isEmpty ? nil : $0.texts.gateways.written }, mayHoldSecrets: true,
+            read: readGateways),
         .optional(
             "sms.from", \.texts.from, example: "Example",
             "The sender, for gateways without a sender of their own."),
@@ -87,10 +88,12 @@ extension SettingsKey {
     /// A key that holds a list or a mapping.
     static func tree(
         _ name: String, example: String, _ about: String, text: @escaping @Sendable (Settings) -> String?,
+        mayHoldSecrets: Bool = false,
         read: @escaping @Sendable (inout Settings, YAMLNode) -> [(YAMLPosition, String)]
     ) -> SettingsKey {
         SettingsKey(
             path: split(name), about: about, example: example, required: false, isTree: true,
+            mayHoldSecrets: mayHoldSecrets,
             readTree: { settings, node in read(&settings, node).map { (place: $0.0, message: $0.1) } },
             read: { _, _ in }, text: text, standard: nil)
     }

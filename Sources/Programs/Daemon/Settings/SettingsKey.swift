@@ -15,6 +15,8 @@ public struct SettingsKey: Sendable {
     public let required: Bool
     /// Whether `example` and `text` are YAML already, such as lists.
     var isTree = false
+    /// Whether a password can be written in the value itself, such as in a header for a gateway.
+    var mayHoldSecrets = false
     /// Sets the key from a list or mapping, and returns the problems; nil for a key with one value.
     var readTree: (@Sendable (inout Settings, YAMLNode) -> [(place: YAMLPosition, message: String)])?
     /// Sets the key from its text.
