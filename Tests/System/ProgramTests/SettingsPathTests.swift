@@ -18,6 +18,24 @@ import Testing
         #expect(await check.ended().status == 0)
     }
 
+    /// An account of the help desk has the relay's socket, and no use for an installation of its own.
+    @Test func commandThatTheRelayDoesNotPerformNeedsAnOperator() async throws {
+        let directory = try TemporaryDirectory()
+        for command in [["website", "edit", "shop"], ["doctor"], ["backup", directory("copy")], ["audit", "verify"]] {
+            let child = try Child(
+                try BuiltProgram.twoefay.path, command, environment: ["TWOEFAY_CONTROL": directory("control")])
+            let ended = await child.ended()
+            #expect(ended.status == 1 && ended.errors.contains("An operator who can read"), "\(ended.errors)")
+            #expect(ended.errors.contains(" the relay does not perform '"), "\(ended.errors)")
+            #expect(!ended.errors.contains("twoefay init"), "\(ended.errors)")
+        }
+        // The relay itself has no such operator.
+        let relay = try Child(
+            try BuiltProgram.twoefayd.path, [], environment: ["TWOEFAY_CONTROL": directory("control")])
+        let started = await relay.ended()
+        #expect(started.status == 2 && started.errors.contains("twoefay init DIR"), "\(started.errors)")
+    }
+
     @Test func optionOutweighsTheEnvironment() async throws {
         let installed = try await Installed()
         let wrong = installed.directory("nothing.yaml")

@@ -82,6 +82,7 @@ extension Settings {
     }
 
     private static func bytes(_ invocation: Invocation) throws(Failure) -> (path: String, [UInt8]) {
+        try requireOperator(invocation)
         guard let path = file(invocation) else {
             throw Failure(
                 .usage, "there are no settings: --config FILE is missing, and \(standardPath) does not exist",
@@ -94,6 +95,19 @@ extension Settings {
                 Files.exists(path) ? .failed : .notFound, "the settings cannot be read: \(error.text)",
                 next: "Check the path, or make a new installation with 'twoefay init DIR'.")
         }
+    }
+
+    /// Refuses a command that only an account with the settings can run, if this account has a control
+    /// socket instead. A new installation would not help it.
+    private static func requireOperator(_ invocation: Invocation) throws(Failure) {
+        let name = invocation.command.name
+        if let path = file(invocation), Files.isReadable(path) || errno == ENOENT { return }
+        guard !name.isEmpty, let socket = try control(of: invocation) else { return }
+        throw Failure(
+            .failed,
+            "the relay does not perform '\(name)' at its control socket \(socket), and you cannot read the settings",
+            next: "An operator who can read the settings must run it. docs/operators/help-desk.md lists the commands "
+                + "of the socket.")
     }
 
     private static func invalid(_ path: String, _ problems: [String]) -> Failure {
