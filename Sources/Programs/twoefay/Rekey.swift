@@ -56,7 +56,7 @@ extension Tool {
             """
             The key \(new.next?.id ?? "") is created. Nothing is sealed under it yet; the old keys remain valid.
             1. Keep a copy of \(path) away from this machine: sealed values cannot be opened without it.
-            2. Copy it to the machine of every relay (mode 0600), and reload each relay: systemctl reload twoefayd, or SIGHUP.
+            2. Copy it to the machine of every relay (mode 0600), and reload each relay: \(settings.waysToReload).
                Each logs daemon.reloaded. The event daemon.reload means that the relay refused the file and uses the old one.
             3. Then: twoefay rekey --use
             """, json: json(new, step: "made", path: path))
@@ -74,7 +74,7 @@ extension Tool {
         return Report(
             """
             Every relay that has read this file seals under \(new.current.id) from now on:
-            1. Copy \(path) to the machine of every relay, and send SIGHUP to each (systemctl reload twoefayd).
+            1. Copy \(path) to the machine of every relay, and reload each: \(settings.waysToReload).
                A relay that does not have the new key cannot open what the others seal.
             2. The relays reseal what is sealed under \(new.old.map(\.id).joined(separator: ", ")), a hundred rows at a time. To see how much is left: twoefay rekey --status
             3. A day later, when nothing is left: twoefay rekey --finish

@@ -43,7 +43,7 @@ extension Tool {
             """
             \(path) is renewed, and expires at \(issued.notAfter.rfc3339). The one before expires at \
             \(server.present.notAfter.rfc3339).
-            \(reloadHint)\(unrecorded)
+            \(settings.reloadHint)\(unrecorded)
             """,
             json: .object([
                 "certificate": .string(path), "key": .string(settings.path(of: settings.tls.key)),
@@ -52,8 +52,6 @@ extension Tool {
                 "previous_expires_at": .string(server.present.notAfter.rfc3339),
             ]))
     }
-
-    static let reloadHint = "Now reload every relay: systemctl reload twoefayd, or SIGHUP to its process."
 
     static let listRevoked = Subcommand(
         command: Command(
@@ -77,8 +75,7 @@ extension Tool {
             "website.crl_written", note: "\(written.count) certificates, until \(written.nextUpdate.rfc3339)")
         let use =
             settings.tls.revoked == nil
-            ? "Set tls.revoked to it, then reload every relay: systemctl reload twoefayd, or SIGHUP to its process."
-            : reloadHint
+            ? "Set tls.revoked to it, then reload every relay: \(settings.waysToReload)." : settings.reloadHint
         return Report(
             """
             \(list.path) lists \(written.count) certificates. The next list is due at \(written.nextUpdate.rfc3339).

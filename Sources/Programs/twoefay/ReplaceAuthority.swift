@@ -30,7 +30,7 @@ extension Tool {
             """
             \(replacement.certificatesPath) holds two authorities, and \(replacement.keyPath) is the key of the \
             \(isBack ? "former" : "new") one.
-            \(reloadHint)\(unrecorded)
+            \(settings.reloadHint)\(unrecorded)
             """,
             json: .object([
                 "kind": .string(replacement.kind.rawValue), "certificates": .string(replacement.certificatesPath),
@@ -58,7 +58,7 @@ extension Tool {
             "authority.finished", note: "\(replacement.kind.rawValue), serial \(former.serial)")
         return Report(
             "The former authority is taken out of \(replacement.certificatesPath), and its key is deleted. "
-                + "\(list.map { "\($0.text) " } ?? "")\(reloadHint)\(unrecorded)",
+                + "\(list.map { "\($0.text) " } ?? "")\(settings.reloadHint)\(unrecorded)",
             json: .object([
                 "kind": .string(replacement.kind.rawValue), "certificates": .string(replacement.certificatesPath),
                 "former_serial": .string(former.serial), "list": list.map { .object($0.json) } ?? .null,

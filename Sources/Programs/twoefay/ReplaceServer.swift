@@ -61,7 +61,7 @@ extension Tool {
             """
             \(authority) is now the next authority; the former one is ca-former.pem. The server's certificate expires at \
             \(issued.notAfter.rfc3339).
-            \(reloadHint) Give the websites \(authority).\(unrecorded)
+            \(settings.reloadHint) Give the websites \(authority).\(unrecorded)
             """,
             json: .object([
                 "authority": .string(authority), "expires_at": .string(issued.notAfter.rfc3339),
@@ -106,7 +106,8 @@ extension Tool {
 
     private static func use(_ settings: Settings, _ replacement: ServerReplacement) -> String {
         settings.tls.pins == nil
-            ? "Set tls.pins to \(replacement.pinsPath), and reload every relay." : reloadHint
+            ? "Set tls.pins to \(replacement.pinsPath), and reload every relay: \(settings.waysToReload)."
+            : settings.reloadHint
     }
 }
 

@@ -73,7 +73,8 @@ extension Tool {
             let serials = certificates.filter { list.isOfIssuer($0.issuer) }.map(\.serial)
             let written = try list.write(adding: serials, at: now)
             return (
-                "\(list.path) lists \(written.count) certificates. Relays read it at their next reload (SIGHUP).",
+                "\(list.path) lists \(written.count) certificates. Relays read it at their next reload: "
+                    + "\(settings.waysToReload).",
                 ["path": .string(list.path), "count": .integer(Int64(written.count))]
             )
         } catch {

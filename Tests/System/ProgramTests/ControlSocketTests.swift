@@ -67,6 +67,20 @@ import Testing
         #expect(refused.status == 1 && refused.errors.contains("twoefay.yaml:\(line):"), "\(refused)")
     }
 
+    /// A command that changes files says how relays get them.
+    @Test func commandsNameTheReload() async throws {
+        let relay = try await Self.relay()
+        let commands = [["server", "renew"], ["authority", "replace", "websites"], ["website", "crl"], ["rekey"]]
+        for command in commands {
+            let output = try await relay.tool(command)
+            #expect(output.contains("twoefay reload on its machine, or systemctl reload"), "\(output)")
+        }
+        // Without the socket, the relay cannot be asked.
+        let installed = try await Installed()
+        let output = try await BuiltProgram.twoefay("--config", installed.settings, "server", "renew").output
+        #expect(output.contains("systemctl reload") && !output.contains("twoefay reload"), "\(output)")
+    }
+
     /// Each is done, one after the other, whoever asked.
     @Test func reloadsAtOnceAreAllAnswered() async throws {
         let relay = try await Self.relay()

@@ -21,6 +21,20 @@ import Testing
         #expect(try checked.json["schema_version"]?.integer != nil)
     }
 
+    /// docs/start/install.md turns the control socket on by a replacement in this line.
+    @Test func settingsHaveTheLineOfTheControlSocket() async throws {
+        let installed = try await Installed()
+        let edit = "s|# socket: unix:/run/twoefay/control|socket: unix:\(installed.directory("control"))|"
+        #expect(try await Child.run("sed", ["-i", edit, installed.settings]).status == 0)
+        #expect(try text(installed.settings).contains("control:\n"))
+        let checked = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(checked.status == 0, "\(checked.errors)")
+        #expect(try text(installed.settings).contains("\n  socket: unix:\(installed.directory("control"))\n"))
+        let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
+        let page = try TextFile.read("/\(root)/docs/start/install.md")
+        #expect(page.contains("sed -i 's|# socket: unix:/run/twoefay/control|socket: "))
+    }
+
     @Test func installationWorksFromAnyDirectory() async throws {
         let installed = try await Installed()
         let checked = try await BuiltProgram.twoefayd(
