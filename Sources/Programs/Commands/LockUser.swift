@@ -48,8 +48,11 @@ extension Tool {
         defer { store.close() }
         let user = try store.user(invocation)
         try user.requireEnabled()
-        guard try store.run({ Locks.unlock(user.id, from: [.locked, .frozen], by: .operator, at: store.now, as: $0) })
-        else {
+        let isUnlocked = try store.run {
+            Locks.unlock(
+                user.id, from: [.locked, .frozen], lifting: user.lifted, by: .operator, at: store.now, as: $0)
+        }
+        guard isUnlocked else {
             throw Failure(
                 .conflict, "\(user.fullName) is neither locked nor frozen, and has no wrong codes",
                 next: "Nothing was changed. 'twoefay user show' shows how the newest login ended.")
@@ -74,6 +77,14 @@ extension Accounts.User {
     fileprivate var stateBefore: String {
         if state != .active { return "was \(state.rawValue)" }
         return codes.isLocked ? "had locked codes" : "had \(codes.failures) wrong codes"
+    }
+
+    /// What an unlock lifts, with the values before and after.
+    fileprivate var lifted: ChangedValues {
+        var values = ChangedValues(unlocking: state)
+        values.note("codes", codes.isLocked ? "locked" : "open", "open")
+        values.note("code_failures", .integer(Int64(codes.failures)), .integer(0))
+        return values
     }
 
     fileprivate func changed(to state: UserState) -> JSONValue {

@@ -246,6 +246,20 @@ import World
         #expect(try await fixture.json("user", "unlock", "ada", "--website", "shop")["before"] == "frozen")
         #expect(try await fixture.json("user", "show", "ada", "--website", "shop")["state"] == "active")
         #expect(try fixture.trail("user.unlocked", outcome: "operator") == 1)
+        // The audit says what was lifted: a freeze, locked codes, and a lock by the website.
+        try fixture.relay.execute("UPDATE user SET code_failures = 3, codes_locked_at = '2026-11-27 08:00:00.000'")
+        #expect(try await fixture.json("user", "unlock", "ada", "--website", "shop")["codes_before"] == "locked")
+        try fixture.relay.execute("UPDATE user SET state = 'locked', stopped_by = 'phone'")
+        #expect(try await fixture.shop.curl("POST", "/user/ada/unlock", json: "{}").status == 204)
+        let rows = try #require(
+            try await fixture.json("audit", "search", "--event", "user.unlocked")["rows"]?.array)
+        func change(_ row: Int, _ name: String) -> String? {
+            rows.indices.contains(row) ? rows[row].object?["changes"]?.object?[name].map { JSONWriter.text($0) } : nil
+        }
+        #expect(change(0, "state") == #"{"before":"frozen","after":"active"}"#, "\(rows)")
+        #expect(change(1, "codes") == #"{"before":"locked","after":"open"}"#, "\(rows)")
+        #expect(change(1, "code_failures") == #"{"before":3,"after":0}"# && change(1, "state") == nil, "\(rows)")
+        #expect(change(2, "state") == #"{"before":"locked","after":"active"}"#, "\(rows)")
     }
 
     /// No phone can approve, or the phone is not asked: the operator's command is enough, for one

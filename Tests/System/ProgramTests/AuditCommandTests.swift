@@ -209,6 +209,15 @@ import Testing
             #expect(found.first?["reason"] == "ticket 4711")
             #expect(found.first?["note"]?.string?.isEmpty == false)
         }
+        // A backup that fails has an end, too.
+        let missing = try await fixture.tool(["backup", relay.directory("nowhere/copy")])
+        #expect(missing.status == 1, "\(missing.errors)")
+        let backups = try await rows(fixture, "--event", "backup.")
+        let events = backups.map { $0["event"]?.string }
+        #expect(events == ["backup.begun", "backup.ended", "backup.begun", "backup.ended"], "\(backups)")
+        #expect(backups.map { $0["outcome"]?.string } == [nil, "ok", nil, "failed"], "\(backups)")
+        #expect(backups[1]["note"]?.string?.contains("copy: ") == true && backups[1]["reason"] == "ticket 4711")
+        #expect(backups[3]["note"]?.string?.contains("nowhere/copy: ") == true, "\(backups)")
         #expect(try await fixture.json("audit", "verify")["findings"]?.array == [])
     }
 

@@ -11,6 +11,11 @@ public struct ChangedValues: Sendable {
 
     public init() {}
 
+    /// The state that an unlock lifts.
+    public init(unlocking state: UserState) {
+        note("state", .string(state.rawValue), .string(UserState.active.rawValue))
+    }
+
     public mutating func note(_ name: String, _ before: JSONValue, _ after: JSONValue) {
         if before != after { changed.set(name, .object(["before": before, "after": after])) }
     }

@@ -47,9 +47,11 @@ public protocol FactorStore: Sendable {
     /// codes. Returns false if the code does not exist or was used before. Also returns false if
     /// codes are locked or their failures have changed, or if the user is active or locked by an
     /// operator.
+    ///
+    /// - Parameter lifted: the values before and after, for the audit.
     func unlock(
-        _ user: UserID, recovery digest: [UInt8], of factor: FactorID, failures: Int, at: Timestamp,
-        as operation: Operation
+        _ user: UserID, recovery digest: [UInt8], of factor: FactorID, failures: Int, lifting lifted: ChangedValues,
+        at: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> Bool
     /// Returns the audit event of the change that this operation made; nil if it made none.
     func recordCodeUse(_ operation: OperationID) async throws(StoreFailure) -> String?

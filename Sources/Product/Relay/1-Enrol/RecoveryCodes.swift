@@ -97,7 +97,8 @@ extension Relay {
             if let digest = RecoveryCode.digest(code, user: user.id) {
                 let unlocked = try await withStore("unlock") { () async throws(StoreFailure) in
                     try await store.unlock(
-                        user.id, recovery: digest, of: factor.id, failures: user.codes.failures, at: now, as: operation)
+                        user.id, recovery: digest, of: factor.id, failures: user.codes.failures,
+                        lifting: ChangedValues(unlocking: user.state), at: now, as: operation)
                 }
                 if unlocked {
                     log.notice(

@@ -29,9 +29,12 @@ public protocol AnswerStore: Sendable {
     func recordRefusal(_ refused: RefusedDecision, as operation: Operation) async throws(StoreFailure)
     /// Makes a user active and resets the failure counts.
     ///
+    /// - Parameter lifted: the values before and after, for the audit.
     /// - Returns: false if the user was in none of these states.
-    func unlock(_ user: UserID, from states: [UserState], by doer: ChangeAuthor, at: Timestamp, as operation: Operation)
-        async throws(StoreFailure) -> Bool
+    func unlock(
+        _ user: UserID, from states: [UserState], lifting lifted: ChangedValues, by doer: ChangeAuthor, at: Timestamp,
+        as operation: Operation
+    ) async throws(StoreFailure) -> Bool
 }
 
 /// A challenge as it is stored.

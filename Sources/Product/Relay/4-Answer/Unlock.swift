@@ -21,7 +21,8 @@ extension Relay {
         let mayThaw = website.policy.furtherFactors == .website
         let unlocked = try await withStore("unlock") { () async throws(StoreFailure) in
             try await store.unlock(
-                row.id, from: mayThaw ? [.locked, .frozen] : [.locked], by: .website, at: time.now(), as: operation)
+                row.id, from: mayThaw ? [.locked, .frozen] : [.locked], lifting: ChangedValues(unlocking: row.state),
+                by: .website, at: time.now(), as: operation)
         }
         if unlocked { log.notice("user.unlocked", [.website: website.name, .user: row.id.text]) }
         // Read again: the user may have been frozen since the first read.

@@ -42,12 +42,14 @@ extension Settings {
 
     /// Records a command in the audit, if its account may read the master key. Without the key, no
     /// program can write to the audit.
-    public func recordIfAble(_ event: String, note: String, in store: Store) throws(Failure) {
+    public func recordIfAble(
+        _ event: String, outcome: String? = nil, note: String, in store: Store
+    ) throws(Failure) {
         guard Files.isReadable(path(of: masterKey)) else { return }
         let operation = Operations(masterKey: try loadMasterKey().secret, randomness: SystemRandomness()).new()
         do throws(StoreFailure) {
             try store.runBlocking(
-                ProgramEvents.record(event, note: note, at: SystemTime().now(), as: operation))
+                ProgramEvents.record(event, outcome: outcome, note: note, at: SystemTime().now(), as: operation))
         } catch {
             throw Failure(store: error)
         }

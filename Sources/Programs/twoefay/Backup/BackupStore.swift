@@ -31,23 +31,31 @@ extension Tool {
         let store = try settings.openStore()
         let version = store.schemaVersion
         let file = try BackupFile(invocation.operand(0))
-        if invocation.value("storage") == nil { record(file, settings, in: store) }
+        let isRecorded = invocation.value("storage") == nil
+        if isRecorded { record(file, settings, in: store) }
         store.close()
         let (began, progress) = (SystemTime().now(), invocation.progress())
-        let copied: StoreCopy
+        let outcome = Result { () throws(Failure) in try copy(url, version, to: file, progress) }
+        if isRecorded { recordEnd(outcome, of: file, settings) }
+        return report(file, url, try outcome.get(), version: version, began: began)
+    }
+
+    /// - Parameter version: the version of the store's tables.
+    private static func copy(
+        _ url: StorageURL, _ version: Int64, to file: BackupFile, _ progress: ProgressLines
+    ) throws(Failure) -> StoreCopy {
         switch url {
         case .memory:
             throw Failure(
                 .usage, "a store in memory has no backup",
                 next: "Nothing was written. It ends with its relay: name a file or a database in 'storage'.")
         case .sqlite(let path):
-            copied = try file.fill { file throws(Failure) in try StoreCopy(of: path, in: file, progress) }
+            try file.fill { file throws(Failure) in try StoreCopy(of: path, in: file, progress) }
         case .mariadb(let server):
-            copied = try file.fill { file throws(Failure) in
+            try file.fill { file throws(Failure) in
                 try MariaDBDump(server, version: version).copy(to: file, progress)
             }
         }
-        return report(file, url, copied, version: version, began: began)
     }
 
     /// Records the backup before the copy, so that the copy has the row. A store that cannot be written,
@@ -60,21 +68,36 @@ extension Tool {
         }
     }
 
+    /// Records how the backup ended. The copy cannot have this row.
+    private static func recordEnd(_ outcome: Result<StoreCopy, Failure>, of file: BackupFile, _ settings: Settings) {
+        let (word, result) =
+            switch outcome {
+            case .success(let copied): ("ok", "\(copied.rows) rows, \(copied.bytes) bytes")
+            case .failure(let failure): (failure.code.word, failure.message)
+            }
+        do throws(Failure) {
+            let store = try settings.openStore()
+            defer { store.close() }
+            try settings.recordIfAble("backup.ended", outcome: word, note: "\(file.path): \(result)", in: store)
+        } catch {
+            Program.printError("twoefay: the audit has no row of the end of this backup: \(error.message)")
+        }
+    }
+
     private static func report(
         _ file: BackupFile, _ url: StorageURL, _ copied: StoreCopy, version: Int64, began: Timestamp
     ) -> Report {
-        let rows = copied.counts.values.reduce(0, +)
         let milliseconds = (SystemTime().now() - began).wholeMilliseconds
         return Report(
             """
-            \(file.path) is a copy of \(url), as it was at \(began.rfc3339) or a moment later: \(rows) rows in \
+            \(file.path) is a copy of \(url), as it was at \(began.rfc3339) or a moment later: \(copied.rows) rows in \
             \(copied.counts.count) tables, \(copied.bytes) bytes. The copy was verified.
             It is of no use without the keys and settings. Keep those elsewhere; see docs/operators/backup.md.
             """,
             json: .object([
                 "file": .string(file.path), "storage": .string("\(url)"), "format": .string(copied.format.rawValue),
                 "schema_version": .integer(version), "began_at": .string(began.rfc3339),
-                "milliseconds": .integer(milliseconds), "bytes": .integer(copied.bytes), "rows": .integer(rows),
+                "milliseconds": .integer(milliseconds), "bytes": .integer(copied.bytes), "rows": .integer(copied.rows),
                 "tables": .object(
                     copied.counts.sorted { $0.key < $1.key }.reduce(into: JSONObject()) {
                         $0.set($1.key, .integer($1.value))
@@ -91,6 +114,9 @@ struct StoreCopy {
     let bytes: Int64
     /// The number of rows of each table.
     let counts: [String: Int64]
+
+    /// The number of rows of all tables.
+    var rows: Int64 { counts.values.reduce(0, +) }
 
     init(format: Format, bytes: Int64, counts: [String: Int64]) {
         self.format = format

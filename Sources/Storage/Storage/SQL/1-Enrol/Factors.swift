@@ -149,8 +149,8 @@ extension Store {
     }
 
     public func unlock(
-        _ user: UserID, recovery digest: [UInt8], of factor: FactorID, failures: Int, at now: Timestamp,
-        as operation: Operation
+        _ user: UserID, recovery digest: [UInt8], of factor: FactorID, failures: Int,
+        lifting lifted: ChangedValues = ChangedValues(), at now: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> Bool {
         let change = Change(
             "unlock", operation,
@@ -160,7 +160,7 @@ extension Store {
                 RecoveryRows.activate(user, by: digest, of: factor, failures: failures, as: operation),
             ]
                 + [RecoveryRows.used(digest, of: user, at: now, as: operation)]
-                + Locks.unlocked(user, by: .code, at: now, as: operation)
+                + Locks.unlocked(user, lifting: lifted, by: .code, at: now, as: operation)
                 + CodeFailures.right(factor, of: user, at: now, as: operation))
         return try await run(Query(change: change) { rows in rows.happened })
     }

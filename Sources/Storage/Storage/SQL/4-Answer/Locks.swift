@@ -4,9 +4,10 @@ import World
 
 extension Store {
     public func unlock(
-        _ user: UserID, from states: [UserState], by doer: ChangeAuthor, at now: Timestamp, as operation: Operation
+        _ user: UserID, from states: [UserState], lifting lifted: ChangedValues = ChangedValues(),
+        by doer: ChangeAuthor, at now: Timestamp, as operation: Operation
     ) async throws(StoreFailure) -> Bool {
-        try await run(Locks.unlock(user, from: states, by: doer, at: now, as: operation))
+        try await run(Locks.unlock(user, from: states, lifting: lifted, by: doer, at: now, as: operation))
     }
 }
 
@@ -22,8 +23,11 @@ extension Locks {
     /// The answer is false if the user is in none of the states. It is also false if an operator
     /// locked the user and `doer` is not an operator. An operator's unlock also accepts the user's
     /// codes again and clears the wrong ones.
+    ///
+    /// - Parameter lifted: the values before and after, for the audit.
     public static func unlock(
-        _ user: UserID, from states: [UserState], by doer: ChangeAuthor, at now: Timestamp, as operation: Operation
+        _ user: UserID, from states: [UserState], lifting lifted: ChangedValues = ChangedValues(),
+        by doer: ChangeAuthor, at now: Timestamp, as operation: Operation
     ) -> Query<Bool> {
         let activated = activate.bound(
             ["operation": .id(operation), "user": .id(user), "isByOperator": .bool(doer == .operator)],
@@ -31,7 +35,7 @@ extension Locks {
         return Query(
             change: Change(
                 "unlock", operation, rows: [.user(user).signed],
-                [activated] + unlocked(user, by: doer, at: now, as: operation)
+                [activated] + unlocked(user, lifting: lifted, by: doer, at: now, as: operation)
                     + (doer == .operator ? CodeFailures.cleared(of: user, as: operation) : []))
         ) { rows in rows.happened }
     }
@@ -46,12 +50,15 @@ extension Locks {
         """)
 
     /// The statements that follow after this change has made the user active.
-    static func unlocked(_ user: UserID, by doer: ChangeAuthor, at now: Timestamp, as operation: Operation)
-        -> [BoundStatement]
-    {
+    static func unlocked(
+        _ user: UserID, lifting lifted: ChangedValues, by doer: ChangeAuthor, at now: Timestamp,
+        as operation: Operation
+    ) -> [BoundStatement] {
         [
             forgetFailures(user: .id(user), operation: .id(operation)),
-            auditUnlock(operation: .id(operation), now: .timestamp(now), author: .word(doer), user: .id(user)),
+            auditUnlock(
+                operation: .id(operation), now: .timestamp(now), author: .word(doer), changes: .text(lifted.text),
+                user: .id(user)),
         ]
     }
 
