@@ -29,7 +29,7 @@ extension Tool {
         return Report(
             """
             \(website.name), "\(website.traits.displayName)", is \(website.state). It was added at \(website.createdAt.rfc3339), \
-            and has \(website.users) users.
+            and has \(counted(website.users, "user")).
             \(keyText)
             Webhook URL: \(website.traits.webhookURL ?? "none")\(health)
             Used today and this month (UTC): \(uses.map(\.text).joined(separator: ", "))

@@ -201,8 +201,6 @@ extension Settings.DirectorySettings {
 }
 
 /// A number with its noun, such as `1 relay` or `2 relays`.
-private func counted(_ count: Int64, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
-
 extension Probe.Answer {
     fileprivate func line(_ origin: String) -> String {
         switch self {

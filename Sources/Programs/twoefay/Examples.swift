@@ -135,6 +135,7 @@ extension Tool {
         "audit tail": ["--count 50"],
         "audit search": [
             "--website shop --user anna --since 2026-11-01", "--actor operator --event user.",
+            "--challenge \(device)",
         ],
         "audit export": ["--out audit-2026.jsonl --since 2026-01-01 --until 2027-01-01"],
     ]

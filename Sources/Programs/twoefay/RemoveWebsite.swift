@@ -30,7 +30,7 @@ extension Tool {
             )
         }
         try invocation.confirm(
-            "This removes \(website.name) with \(website.users) users, and all their phones and codes.")
+            "This removes \(website.name) with \(counted(website.users, "user")), and all their phones and codes.")
         if website.state == "active" {
             _ = try store.run { Websites.set(website.id, isDisabled: true, at: store.now, as: $0) }
         }

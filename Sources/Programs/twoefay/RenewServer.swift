@@ -72,13 +72,13 @@ extension Tool {
         let list = try WebsiteRevocationList(settings, path: invocation.value("out"))
         let written = try list.write(days: days, at: SystemTime().now())
         let unrecorded = settings.recordDone(
-            "website.crl_written", note: "\(written.count) certificates, until \(written.nextUpdate.rfc3339)")
+            "website.crl_written", note: "\(counted(written.count, "certificate")), until \(written.nextUpdate.rfc3339)")
         let use =
             settings.tls.revoked == nil
             ? "Set tls.revoked to it, then reload every relay: \(settings.waysToReload)." : settings.reloadHint
         return Report(
             """
-            \(list.path) lists \(written.count) certificates. The next list is due at \(written.nextUpdate.rfc3339).
+            \(list.path) lists \(counted(written.count, "certificate")). The next list is due at \(written.nextUpdate.rfc3339).
             \(use)\(unrecorded)
             """,
             json: .object([

@@ -17,7 +17,6 @@ extension Tool {
                 Relays trust both after a reload, and the new one signs. Websites get certificates of it by 'website renew';
                 'website list --unmoved' shows who lacks one. Phones get one when they renew. Then 'authority finish' takes
                 the former one out.
-                  twoefay authority replace websites
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
@@ -76,7 +75,7 @@ extension Tool {
             let list = try WebsiteRevocationList(settings)
             let written = try list.write(without: former, at: SystemTime().now())
             return (
-                "\(path) has its list no more, and lists \(written.count) certificates of the present authority.",
+                "\(path) has its list no more, and lists \(counted(written.count, "certificate")) of the present authority.",
                 ["path": .string(path), "count": .integer(Int64(written.count))]
             )
         } catch {

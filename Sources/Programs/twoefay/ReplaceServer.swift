@@ -19,7 +19,6 @@ extension Tool {
                 with the key of the present one. This needs no relay, so both keys can stay offline. Name the statement in
                 tls.pins, and reload. Then 'twoefay status' counts the phones that have not taken it. Repeat it if the
                 statement expires, also after 'server switch'. docs/operators/replacing-authorities.md has all steps.
-                  twoefay server pins --days 120
                 """)
     ) { invocation throws(Failure) in
         let settings = try Settings.load(invocation)
@@ -86,11 +85,13 @@ extension Tool {
         }
         guard missing == 0 || invocation.has("yes") else {
             throw Failure(
-                .conflict, "\(missing) active phones have not taken the new pin, and would have to be bound again",
+                .conflict,
+                "\(counted(missing, "active phone")) \(missing == 1 ? "has" : "have") not taken the new pin, and would have "
+                    + "to be bound again",
                 next: "Nothing was changed. Wait for them, or do it with --yes.")
         }
         let statement = try replacement.finish(at: SystemTime().now())
-        let unrecorded = settings.recordDone("server.finished", note: "\(missing) phones without the new pin")
+        let unrecorded = settings.recordDone("server.finished", note: "\(counted(missing, "phone")) without the new pin")
         var json = statement.json(path: replacement.pinsPath)
         if case .object(var members) = json {
             members.set("missing", .integer(missing))

@@ -73,7 +73,7 @@ extension Tool {
             let serials = certificates.filter { list.isOfIssuer($0.issuer) }.map(\.serial)
             let written = try list.write(adding: serials, at: now)
             return (
-                "\(list.path) lists \(written.count) certificates. Relays read it at their next reload: "
+                "\(list.path) lists \(counted(written.count, "certificate")). Relays read it at their next reload: "
                     + "\(settings.waysToReload).",
                 ["path": .string(list.path), "count": .integer(Int64(written.count))]
             )
@@ -93,7 +93,11 @@ extension Tool {
         let given = invocation.operands.dropFirst()
         let next = "'twoefay website show \(invocation.operand(0))' lists the keys of the website."
         guard given.isEmpty == invocation.has("all") else {
-            throw Failure(.usage, "either each THUMBPRINT or --all must be given", next: next)
+            throw Failure(
+                .usage,
+                given.isEmpty
+                    ? "give the THUMBPRINT of each key that is to be revoked, or --all"
+                    : "THUMBPRINT and --all exclude each other", next: next)
         }
         var thumbprints: [[UInt8]] = []
         for text in given {

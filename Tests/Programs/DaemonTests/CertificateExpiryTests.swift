@@ -160,11 +160,20 @@ import World
         let now = time.now()
         #expect(certificate("a", lasts: 30, and: 1).warning(at: now) == nil)
         for (days, seconds, text) in [
-            (12, 5, "expires in 12 days, at"), (1, 5, "expires in 1 day, at"), (0, 5, "expires today, at"),
+            (12, 5, "expires in 12 days, at"), (1, 5, "expires in 1 day, at"), (0, 5, "expires within a day, at"),
             (0, 0, "expired at"), (-3, 0, "expired at"),
         ] as [(Int64, Int64, String)] {
             let warning = certificate("a", lasts: days, and: seconds).warning(at: now)
             #expect(warning?.hasPrefix("/etc/a.pem: \(text) 20") == true, "\(warning ?? "nothing")")
+            #expect(warning?.hasSuffix("Z (a)") == true, "\(warning ?? "nothing")")
         }
+        let list = CertificateExpiry(
+            setting: "tls.revoked", path: "/etc/revoked.pem", notAfter: now, life: .seconds(86_400))
+        #expect(
+            list.warning(at: now)?.hasSuffix("Z (tls.revoked, a revocation list; to renew it: twoefay website crl)")
+                == true)
+        // A website's certificate is in no setting.
+        let shop = CertificateExpiry(setting: "shop", path: "shop", notAfter: now)
+        #expect(shop.warning(at: now) == "shop: expired at \(now.rfc3339)")
     }
 }

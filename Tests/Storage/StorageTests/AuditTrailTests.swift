@@ -70,6 +70,12 @@ import World
         #expect(try Self.pages(filter, store) == all)
         filter.event = "planted"
         #expect(try Self.pages(filter, store) == ([.max], 2))
+        filter = AuditTrail.Filter()
+        filter.challenge = ChallengeID(Self.user)
+        #expect(try Self.pages(filter, store) == ([], 2))
+        filter = AuditTrail.Filter()
+        filter.request = "none"
+        #expect(try Self.pages(filter, store) == ([], 2))
         let newest = try store.runBlocking(AuditTrail.newest(3)).map(\.id)
         #expect(newest == Array(all.ids.suffix(3)))
         #expect(try store.runBlocking(AuditTrail.newest(1_000)).count == 1_000)

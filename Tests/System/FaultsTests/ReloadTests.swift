@@ -158,6 +158,15 @@ import World
         fixture.relay.signal(SIGHUP)
         let refused = try await fixture.relay.logged("event=daemon.reload ")
         #expect(refused.contains("holds no revocation list"), "\(refused)")
+        // Several faults are one line in the audit, which is a table.
+        try fixture.relay.change { try $0.set("tls.pins", to: "website-ca.pem") }
+        fixture.relay.signal(SIGHUP)
+        try await fixture.relay.logged("event=daemon.reload ", number: 2)
+        let tail = try await fixture.relay.tool("audit", "tail", "--count", "1")
+        let last = tail.split(separator: "\n").last ?? ""
+        #expect(last.contains("daemon.reload") && last.contains("holds no statement"), "\(tail)")
+        #expect(last.contains("holds no revocation list"), "\(tail)")
+        try fixture.relay.change { try $0.set("tls.pins", to: "") }
         let (token, phone) = try await fixture.enrol("anna")
         try await fixture.finish(try await fixture.login(token), by: phone)
         #expect(
@@ -170,7 +179,7 @@ import World
                 try settings.set("policies.lifetime", to: "201")
             }
             fixture.relay.signal(SIGHUP)
-            let refused = try await fixture.relay.logged("event=daemon.reload ", number: number + 2)
+            let refused = try await fixture.relay.logged("event=daemon.reload ", number: number + 3)
             #expect(refused.contains(key) || refused.contains("mariadb://"), "\(refused)")
         }
         // A valid one is named.

@@ -25,6 +25,15 @@ import Testing
         #expect(registered.first?["actor"] == "website shop")
         #expect(registered.first?["request"]?.string?.isEmpty == false)
         #expect(try await rows(fixture, "--actor", "operator", "--event", "user.").count == 1)
+        // The log has the ids of requests and logins.
+        let request = try #require(registered.first?["request"]?.string)
+        let ofRequest = try await rows(fixture, "--request", request)
+        #expect(!ofRequest.isEmpty && ofRequest.allSatisfy { $0["request"] == .string(request) }, "\(ofRequest)")
+        _ = try await fixture.json("user", "unlock", "ada", "--website", "shop")
+        let login = try await fixture.login("ada")
+        let ofLogin = try await rows(fixture, "--challenge", login)
+        #expect(!ofLogin.isEmpty && ofLogin.allSatisfy { $0["challenge"] == .string(login) }, "\(ofLogin)")
+        try await fixture.refused(["audit", "search", "--challenge", "x"], 2, "--challenge must be")
         #expect(try await rows(fixture, "--until", "2020-01-01").isEmpty)
     }
 

@@ -261,6 +261,13 @@ import Testing
         #expect(again.status == 4 && again.errors.hasPrefix(#"{"error":{"code":"conflict""#), "\(again)")
         let refused = try await run(["reload"], as: .helpdesk)
         #expect(refused.status == 1 && refused.errors.contains("needs the role operator"), "\(refused)")
+        // The audit says whom a refused command was about.
+        let other = try await run(["user", "delete"] + ada, as: .helpdesk)
+        #expect(other.status == 1, "\(other)")
+        let refusals = try await relay.tool("audit", "search", "--user", "ada", "--website", "shop", "--json")
+        let rows = try #require(try JSONReader.read(Array(refusals.utf8)).object?["rows"]?.array).compactMap(\.object)
+        let refusal = rows.last { $0["outcome"] == "refused" }
+        #expect(refusal?["event"] == "control.command" && refusal?["note"] == "user delete", "\(refusals)")
         // Without a terminal, nobody can confirm.
         let asked = try await run(["user", "delete"] + ada, as: .operator)
         #expect(asked.status == 2 && asked.errors.contains("--yes"), "\(asked)")

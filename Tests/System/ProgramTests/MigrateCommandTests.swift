@@ -133,6 +133,16 @@ import Testing
         #expect(try await fixture.tool(["doctor", "--offline"]).output.contains("ok       store.schema"))
     }
 
+    @Test func everyProgramNamesNewerTables() async throws {
+        let installed = try await Installed("--listen", "127.0.0.1:1", "--host", "127.0.0.1")
+        try Fixture.execute("UPDATE migration SET version = \(Self.known + 1), least = \(Self.known)", in: installed)
+        let warning = "Warning: the tables have schema \(Self.known + 1) and this program knows \(Self.known)"
+        let checked = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        for output in [try await tool(installed, "status").output, checked.output] {
+            #expect(output.contains(warning) && output.contains("update this program, too"), "\(output)")
+        }
+    }
+
     // MARK: Tables that do not fit
 
     /// The answers of the programs to tables of a version, by the oldest program that works with them.

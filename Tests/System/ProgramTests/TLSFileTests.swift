@@ -68,6 +68,15 @@ import World
         #expect(checked.errors.contains("relay/ca.pem: holds no revocation list"), "\(checked.errors)")
     }
 
+    @Test func fileWithoutAStatementOfPinsIsRefused() async throws {
+        let installed = try await Installed()
+        try change(installed, "tls.pins", to: "ca.pem")
+        let checked = try await check(installed)
+        #expect(checked.status == 1)
+        #expect(
+            checked.errors.contains("relay/ca.pem: holds no statement of 'twoefay server pins': "), "\(checked.errors)")
+    }
+
     @Test func authorityOfPhonesAndWebsitesIsRefused() async throws {
         let installed = try await Installed()
         try change(installed, "tls.websites", to: "device-ca.pem")

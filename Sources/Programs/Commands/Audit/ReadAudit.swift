@@ -120,6 +120,8 @@ private enum AuditFilter {
         .init("website", .one("NAME"), "Only rows about this website."),
         .init("user", .one("USER"), "Only rows about this user: an id of 32 digits, or a name with --website."),
         .init("device", .one("DEVICE"), "Only rows about this phone."),
+        .init("challenge", .one("ID"), "Only rows about this login, by the id of its challenge."),
+        .init("request", .one("ID"), "Only rows that this request wrote, by its id in the log."),
         .init("actor", .one("ACTOR"), "Only rows by this actor, such as operator or 'operator alice'."),
         .init("event", .one("EVENT"), "Only this event, such as user.locked, or all that begin with user."),
         .init("since", .one("TIME"), "Only rows of this time or later."),
@@ -154,6 +156,15 @@ private enum AuditFilter {
             }
             filter.device = id
         }
+        if let challenge = invocation.value("challenge") {
+            guard let id = ChallengeID(challenge) else {
+                throw Failure(
+                    .usage, "--challenge must be the 32 digits of a login's id",
+                    next: "'twoefay user logins' and the log show them.")
+            }
+            filter.challenge = id
+        }
+        filter.request = invocation.value("request")
         filter.actor = invocation.value("actor")
         filter.event = invocation.value("event")
         filter.since = try time("since", invocation)

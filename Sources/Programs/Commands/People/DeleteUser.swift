@@ -24,7 +24,8 @@ extension Tool {
             " The user is in the directory \($0): its next sync adds the user again, without phones, unless the entry is gone."
         }
         try invocation.confirm(
-            "\(user.fullName) is deleted for good, with \(user.devices.count) phones and \(user.factors.count) factors."
+            "\(user.fullName) is deleted for good, with \(counted(user.devices.count, "phone")) and "
+                + "\(counted(user.factors.count, "factor"))."
                 + (returns ?? ""))
         let deleted = try store.run { operation in
             UserDeletion.delete(user.id, of: website.id, by: .operator, at: store.now, as: operation)

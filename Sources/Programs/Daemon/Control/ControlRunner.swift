@@ -52,7 +52,9 @@ struct ControlRunner: Sendable {
             let roles = ControlRole.list(job.command.roles)
             let own = ControlRole.list(job.caller.roles)
             log.warning("control.refused", [.subject: "\(own) \(account)", .name: name, .reason: "needs \(roles)"])
-            record(name, "refused", Actor.account(role: own, name: account, reason: nil))
+            record(
+                name, "refused", Actor.account(role: own, name: account, reason: nil),
+                about: (try? find(job.command.subject)) ?? AuditSubject())
             return reply.end(
                 Failure(
                     .failed, "\(name) needs the role \(roles), and your account has \(own)",

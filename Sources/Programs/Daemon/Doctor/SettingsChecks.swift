@@ -153,7 +153,7 @@ struct SettingsChecks: Sendable {
         guard due.isEmpty else {
             return Finding(
                 "certificates", due.contains { $0.0.notAfter <= now } ? .failure : .warning,
-                due.map { "\($0.1) (\($0.0.setting))" }.joined(separator: "; "),
+                due.map(\.1).joined(separator: "; "),
                 remedy: "docs/operators/keys.md says how to renew each of them.")
         }
         guard let first = all.min(by: { $0.notAfter < $1.notAfter }) else {

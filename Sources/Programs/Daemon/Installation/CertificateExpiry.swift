@@ -25,13 +25,21 @@ public struct CertificateExpiry: Sendable, Equatable {
     /// A warning for people; nil if no notice is due yet.
     public func warning(at now: Timestamp) -> String? {
         guard ExpiryNotices.threshold(of: self, at: now) != nil else { return nil }
-        let (name, end) = (ordinal.map { "\(path): certificate \($0)" } ?? "\(path):", notAfter.rfc3339)
+        let (name, end) = (ordinal.map { "\(path): certificate \($0)" } ?? "\(path):", notAfter.rfc3339 + origin)
         switch days(at: now) {
         case _ where notAfter <= now: return "\(name) expired at \(end)"
-        case 0: return "\(name) expires today, at \(end)"
+        case 0: return "\(name) expires within a day, at \(end)"
         case 1: return "\(name) expires in 1 day, at \(end)"
         case let days: return "\(name) expires in \(days) days, at \(end)"
         }
+    }
+
+    /// The setting, and the command that renews the file if there is one. A website's certificate is
+    /// named by the website alone.
+    private var origin: String {
+        if setting == path { return "" }
+        let command = ["tls.certificate": "twoefay server renew", "tls.revoked": "twoefay website crl"][setting]
+        return " (\(setting)\(life == nil ? "" : ", a revocation list")\(command.map { "; to renew it: \($0)" } ?? ""))"
     }
 
     /// The whole days that are left.

@@ -12,7 +12,7 @@ extension LoadedFilesReader {
         do throws(PinStatement.Malformed) {
             statement = try PinStatement(StatementFile.text(bytes))
         } catch {
-            problems.append("\(path): \(error.description)")
+            problems.append("\(path): \(StatementFile.fault(error))")
             return nil
         }
         guard statement.expiresAt > now else { return nil }
@@ -43,6 +43,10 @@ public enum StatementFile {
         String(decoding: bytes.filter { $0 > 0x20 }, as: UTF8.self)
     }
 
+    static func fault(_ malformed: PinStatement.Malformed) -> String {
+        "holds no statement of 'twoefay server pins': \(malformed.description)"
+    }
+
     /// Returns the statement in a file; nil if there is no such file.
     public static func read(_ path: String) throws(Failure) -> PinStatement? {
         guard Files.exists(path) else { return nil }
@@ -56,7 +60,7 @@ public enum StatementFile {
         do throws(PinStatement.Malformed) {
             return try PinStatement(text(bytes))
         } catch {
-            throw Failure(.failed, "\(path): \(error.description)", next: next)
+            throw Failure(.failed, "\(path): \(fault(error))", next: next)
         }
     }
 }

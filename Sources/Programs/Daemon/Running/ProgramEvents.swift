@@ -16,7 +16,7 @@ extension Daemon {
         _ event: String, outcome: String? = nil, note: String? = nil, changes: String? = nil, by actor: Actor? = nil
     ) async {
         let query = ProgramEvents.record(
-            event, outcome: outcome, note: note, changes: changes, at: SystemTime().now(),
+            event, outcome: outcome, note: note?.replacing("\n", with: "; "), changes: changes, at: SystemTime().now(),
             as: relay.operations.new())
         await group.loops[0].perform { [store, log] in
             await Actor.run(actor) {

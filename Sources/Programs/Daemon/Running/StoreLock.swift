@@ -23,7 +23,11 @@ package final class StoreLock: Sendable {
     private let fd: Int32
 
     /// Takes the lock of this store. Returns nil for stores that relays share.
-    package init?(_ url: StorageURL) throws(Failure) {
+    ///
+    /// - Parameter next: what to do if a relay has it.
+    package init?(
+        _ url: StorageURL, next: String = "Stop that relay first. Several relays can share a store in MariaDB."
+    ) throws(Failure) {
         guard case .sqlite(let path) = url else { return nil }
         fd = open(path, O_RDWR | O_CLOEXEC)
         guard fd >= 0 else {
@@ -45,7 +49,7 @@ package final class StoreLock: Sendable {
             }
             throw Failure(
                 .conflict, "\(url) is in use by another relay\(holder.map { ", process \($0)" } ?? "")",
-                next: "Stop that relay first. Several relays can share a store in MariaDB.")
+                next: next)
         }
         Self.write(note)
     }

@@ -31,9 +31,11 @@ struct SQLiteRestore: RestorePlace {
         return "\(path).before-restore-\(isLogLeft ? max(1, number - 1) : number)"
     }
 
+    private static let stopFirst = "The store was not changed. Stop that relay, then run the command again."
+
     func check(_ settings: Settings) throws(Failure) {
         // A relay that runs has the lock. It is free again when this object is gone.
-        if Files.exists(path) { _ = try StoreLock(.sqlite(path: path)) }
+        if Files.exists(path) { _ = try StoreLock(.sqlite(path: path), next: Self.stopFirst) }
         guard Files.resolve(file.path, in: "/") != path else {
             throw Failure(.usage, "\(path) is the store itself", next: "Nothing was changed. Name the copy.")
         }
@@ -43,7 +45,7 @@ struct SQLiteRestore: RestorePlace {
         _ settings: Settings, void: (StorageURL) throws(Failure) -> Void
     ) throws(Failure) -> String? {
         // Held until the former store has another name.
-        let lock = Files.exists(path) ? try StoreLock(.sqlite(path: path)) : nil
+        let lock = Files.exists(path) ? try StoreLock(.sqlite(path: path), next: Self.stopFirst) : nil
         defer { withExtendedLifetime(lock) {} }
         for suffix in Self.suffixes { unlink(unfinished + suffix) }
         do throws(Files.Problem) {

@@ -13,7 +13,7 @@ struct BrokenSettings: Sendable {
         self.message = message
     }
 
-    /// The number of kinds that the tests promise (docs/operators/settings.md).
+    /// The least number of kinds.
     static let promised = 50
 
     static let all = form + required + values + pairs + messages + policies + files

@@ -74,6 +74,10 @@ public enum AuditTrail {
         public var website: WebsiteID?
         public var user: UserID?
         public var device: DeviceID?
+        /// A login.
+        public var challenge: ChallengeID?
+        /// The id of a request, as the log has it.
+        public var request: String?
         /// The beginning of the actor, such as `operator` or `operator alice`.
         public var actor: String?
         /// An event, or the beginning of events that ends with a dot.
@@ -119,6 +123,7 @@ public enum AuditTrail {
         let since = SQLValue.timestamp(position?.at ?? filter.since ?? Timestamp(seconds: 0))
         let until = filter.until.map { SQLValue.timestamp($0) } ?? .text(endOfTime)
         let (website, device) = (SQLValue.id(filter.website), SQLValue.id(filter.device))
+        let (challenge, request) = (SQLValue.id(filter.challenge), SQLValue.text(filter.request))
         let (actor, event) = (SQLValue.text(filter.actor), SQLValue.text(filter.event))
         let reads =
             if let user = filter.user {
@@ -126,20 +131,21 @@ public enum AuditTrail {
                     endOfUser(user: .id(user), since: since, after: id, until: until),
                     ofUser(
                         user: .id(user), since: since, after: id, until: until, website: website, device: device,
-                        actor: actor, event: event),
+                        challenge: challenge, request: request, actor: actor, event: event),
                 ]
             } else if filter.since != nil {
                 [
                     endByTime(since: since, after: id, until: until),
                     byTime(
-                        since: since, after: id, until: until, website: website, device: device, actor: actor,
-                        event: event),
+                        since: since, after: id, until: until, website: website, device: device,
+                        challenge: challenge, request: request, actor: actor, event: event),
                 ]
             } else {
                 [
                     endByNumber(after: id),
                     byNumber(
-                        after: id, website: website, device: device, actor: actor, event: event, until: until),
+                        after: id, website: website, device: device, challenge: challenge, request: request,
+                        actor: actor, event: event, until: until),
                 ]
             }
         return Query(script: Script("audit", reads: reads)) { rows throws(StoreFailure) in
@@ -203,6 +209,7 @@ public enum AuditTrail {
     /// The conditions of a filter besides the user and the times.
     private static let fits = """
         (:website IS NULL OR a.website_id = :website) AND (:device IS NULL OR a.device_id = :device)
+        AND (:challenge IS NULL OR a.challenge_id = :challenge) AND (:request IS NULL OR a.request = :request)
         AND (:actor IS NULL OR substr(a.actor, 1, \(length(":actor"))) = :actor)
         AND (:event IS NULL OR a.event = :event
             OR (substr(:event, \(length(":event")), 1) = '.' AND substr(a.event, 1, \(length(":event"))) = :event))

@@ -18,8 +18,12 @@ public struct SchemaState: Sendable, Equatable {
     /// Whether the programs are updated, and the tables are not.
     public var isUnfinished: Bool { version < known }
 
-    /// The warning about an unfinished update, with the command that finishes it; nil if there is none.
+    /// The warning about an unfinished update, with the step that is missing; nil if there is none.
     public var warning: String? {
+        if version > known {
+            return "the tables have schema \(version) and this program knows \(known), and works with them: update this "
+                + "program, too"
+        }
         guard isUnfinished else { return nil }
         return "the tables have schema \(version) and this program knows \(known): the update is unfinished. When all "
             + "relays run the new version: twoefay --config FILE migrate"
