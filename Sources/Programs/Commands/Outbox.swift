@@ -12,7 +12,9 @@ extension Tool {
         command: Command(
             "outbox list", "Lists the entries of the outbox: pending work and dead letters, the oldest first.",
             options: [
-                .init("kind", .one("KIND"), "Only entries of this kind: push, mail, sms, webhook, next or expiry."),
+                .init(
+                    "kind", .one("KIND"), "Only entries of this kind: push, mail, sms, webhook, next or expiry.",
+                    choices: ["push", "mail", "sms", "webhook", "next", "expiry"]),
                 .init("dead", .nothing, "Only dead letters."),
                 .init("website", .one("NAME"), "Only entries about users of this website, and its webhooks."),
                 .init("user", .one("USER"), "Only entries about this user; needs --website."),

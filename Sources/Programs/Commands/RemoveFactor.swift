@@ -11,7 +11,9 @@ extension Tool {
             "user remove-factor", "Removes a code factor of a user.",
             operands: [
                 .init("USER", "The user name, as given to /register."),
-                .init("KIND", "One of totp, hotp, sms, mail and recovery, as in 'twoefay user show'."),
+                .init(
+                    "KIND", "One of totp, hotp, sms, mail and recovery, as in 'twoefay user show'.",
+                    choices: ["totp", "hotp", "sms", "mail", "recovery"]),
             ],
             options: [
                 OperatorStore.usersWebsite,

@@ -1,4 +1,5 @@
 import Daemon
+import Domain
 
 /// The commands that the running relay performs for callers of its control socket.
 extension Tool {
@@ -35,6 +36,13 @@ extension Tool {
         var command = command
         if recordedCommands.contains(command.name) { command.options.append(Program.reasonOption) }
         if roles[command.name] != nil { command.options.append(Settings.controlOption) }
+        if ["website add", "website edit"].contains(command.name) {
+            for (index, option) in command.options.enumerated() {
+                let words = Policy.words(of: option.name)
+                let isReset = command.name == "website edit" && !words.isEmpty
+                command.options[index].choices = words + (isReset ? ["default"] : [])
+            }
+        }
         return command
     }
 
@@ -64,6 +72,22 @@ extension Tool {
             invocation.forwarded(name == leaveNotice.command.name ? invocation.noticeOperands : invocation.operands),
             at: path, isColored: invocation.isOnTerminal, showsProgress: invocation.showsProgress
         ) { consequence throws(Failure) in try invocation.confirm(consequence) }
+    }
+}
+
+extension Policy {
+    /// The words that a policy takes, for completion; empty if there is no list of them. The refusal of
+    /// another word has the list.
+    fileprivate static func words(of key: String) -> [String] {
+        var policy = Policy()
+        do throws(Policy.Fault) {
+            try policy.set(key, to: "?")
+        } catch {
+            let opening = "\(key) must be one of "
+            guard error.message.hasPrefix(opening) else { return [] }
+            return error.message.dropFirst(opening.count).split(separator: ", ").map(String.init)
+        }
+        return []
     }
 }
 

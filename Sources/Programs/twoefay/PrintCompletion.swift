@@ -6,7 +6,11 @@ extension Tool {
     static let printCompletion = Subcommand(
         command: Command(
             "completion", "Prints a script with which a shell completes the commands of the programs.",
-            operands: [.init("SHELL", "One of: \(Shell.allCases.map(\.rawValue).joined(separator: ", ")).")],
+            operands: [
+                .init(
+                    "SHELL", "One of: \(Shell.allCases.map(\.rawValue).joined(separator: ", ")).",
+                    choices: Shell.allCases.map(\.rawValue))
+            ],
             notes: """
                 The Debian package installs these scripts. Otherwise, write the output to a file that your shell reads:
                 bash  ~/.local/share/bash-completion/completions/twoefay

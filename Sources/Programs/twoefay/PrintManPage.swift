@@ -7,7 +7,11 @@ extension Tool {
     static let printManPage = Subcommand(
         command: Command(
             "man", "Prints the man page of a program or of the settings file.",
-            operands: [.init("PAGE", "One of: \(ManPage.allCases.map(\.rawValue).joined(separator: ", ")).")],
+            operands: [
+                .init(
+                    "PAGE", "One of: \(ManPage.allCases.map(\.rawValue).joined(separator: ", ")).",
+                    choices: ManPage.allCases.map(\.rawValue))
+            ],
             options: [.init("date", .one("DATE"), "The date in the page, such as 2026-11-27 (default: today).")],
             notes: "The Debian package installs these pages. To read one without it: twoefay man twoefay | man -l -")
     ) { invocation throws(Failure) in

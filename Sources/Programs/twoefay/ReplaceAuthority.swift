@@ -6,7 +6,9 @@ import Storage
 import World
 
 extension Tool {
-    private static let kind = Command.Operand("KIND", "websites or phones. 'server pins' is for that of the server.")
+    private static let kind = Command.Operand(
+        "KIND", "websites or phones. 'server pins' is for that of the server.",
+        choices: AuthorityReplacement.Kind.allCases.map(\.rawValue))
 
     static let replaceAuthority = Subcommand(
         command: Command(

@@ -24,6 +24,15 @@ import Testing
             words: ["website", "add", "--"], offered: ["--webhook", "--config", "--json"], missing: ["--all", "--date"]),
         Case(words: ["website", "--json", "add", "--we"], offered: ["--webhook"], missing: ["--config"]),
         Case(words: ["website", "add", "shop", "--out"], offered: ["--out"], missing: ["--webhook"]),
+        // Values of operands and options that the declarations list.
+        Case(words: ["authority", "replace", ""], offered: ["websites", "phones"], missing: ["script", "--back"]),
+        Case(words: ["authority", "replace", "ph"], offered: ["phones"], missing: ["websites"]),
+        Case(words: ["authority", "replace", "--"], offered: ["--back"], missing: ["phones"]),
+        Case(words: ["keys", "roll", "--now", ""], offered: ["nonces"], missing: ["script"]),
+        Case(words: ["website", "webhook", "shop", ""], offered: ["rotate-secret", "replay"], missing: ["list", "script"]),
+        Case(words: ["user", "list", "--state", ""], offered: ["locked", "frozen"], missing: ["script", "--limit"]),
+        Case(words: ["website", "edit", "shop", "--answers", "s"], offered: ["signed"], missing: ["certificate", "script"]),
+        Case(words: ["website", "webhook", ""], offered: [], missing: ["rotate-secret", "list"]),
     ]
 
     private static func has(_ shell: String) -> Bool {

@@ -32,7 +32,7 @@ extension Tool {
     static let rollKey = Subcommand(
         command: Command(
             "keys roll", "Makes a new key now, instead of at its time.",
-            operands: [.init("KIND", "The kind of the key, as in 'keys list': nonces.")],
+            operands: [.init("KIND", "The kind of the key, as in 'keys list': nonces.", choices: ["nonces"])],
             options: [.init("now", .nothing, "Use the new key at once, and delete the others: one may have leaked.")],
             notes: """
                 Without --now, the relays use the new key after five minutes, and the others stay until they end.

@@ -9,7 +9,8 @@ import World
 extension Tool {
     private static let website = Command.Option("website", .one("NAME"), "Only the users of this website.")
     private static let state = Command.Option(
-        "state", .one("STATE"), "Only users in this state: active, locked, frozen, disabled or expired.")
+        "state", .one("STATE"), "Only users in this state: active, locked, frozen, disabled or expired.",
+        choices: ["active", "locked", "frozen", "disabled", "expired"])
     private static let limit = Command.Option("limit", .one("N"), "End after N users (1 to 1000000).")
 
     static let listUsers = Subcommand(

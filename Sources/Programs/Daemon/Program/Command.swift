@@ -6,11 +6,14 @@ public struct Command: Sendable {
         /// Whether any number of values is allowed, including none. Only the last operand may allow
         /// that.
         let isMany: Bool
+        /// All values, for completion; empty if there is no list of them.
+        let choices: [String]
 
-        public init(_ name: String, _ about: String, isMany: Bool = false) {
+        public init(_ name: String, _ about: String, isMany: Bool = false, choices: [String] = []) {
             self.name = name
             self.about = about
             self.isMany = isMany
+            self.choices = choices
         }
 
         var shape: String { isMany ? "\(name)…" : name }
@@ -29,11 +32,14 @@ public struct Command: Sendable {
         public let name: String
         let takes: Takes
         let about: String
+        /// All values, for completion; empty if there is no list of them.
+        public var choices: [String]
 
-        public init(_ name: String, _ takes: Takes = .nothing, _ about: String) {
+        public init(_ name: String, _ takes: Takes = .nothing, _ about: String, choices: [String] = []) {
             self.name = name
             self.takes = takes
             self.about = about
+            self.choices = choices
         }
 
         var shape: String {

@@ -6,8 +6,9 @@ public enum Shell: String, Sendable, CaseIterable {
 /// The scripts with which shells complete the commands of a program, made from their declarations.
 ///
 /// A script walks through the words before the cursor, from group to group: `website`, `website
-/// add`. It skips options with their values, because those may stand anywhere. Then it offers the
-/// words that can follow there, or the options. The functions here write the tables of the scripts.
+/// add`, and counts the operands behind them. It skips options with their values, because those may
+/// stand anywhere. Then it offers the words that can follow there, the values of an operand or option
+/// if the declaration has a list, or the options. The functions here write the tables of the scripts.
 ///
 /// Tested in `CompletionTests.swift` with the shells that are installed.
 extension CommandLineReader {
@@ -25,6 +26,7 @@ extension CommandLineReader {
         /// The words that can follow, each with a text about it.
         var next: [(word: String, about: String)] = []
         var options: [Command.Option]
+        var operands: [Command.Operand] = []
 
         var name: String { words.joined(separator: " ") }
     }
@@ -42,10 +44,16 @@ extension CommandLineReader {
                     nodes[above].next.append((words[depth - 1], about))
                 }
                 if let same = nodes.firstIndex(where: { $0.words == words }) {
-                    if isWhole { nodes[same].options = command.options + shared + [Self.helpOption] }
+                    if isWhole {
+                        nodes[same].options = command.options + shared + [Self.helpOption]
+                        nodes[same].operands = command.operands
+                    }
                 } else {
                     let own = isWhole ? command.options : []
-                    nodes.append(Node(words: words, options: own + shared + [Self.helpOption]))
+                    nodes.append(
+                        Node(
+                            words: words, options: own + shared + [Self.helpOption],
+                            operands: isWhole ? command.operands : []))
                 }
             }
         }
@@ -64,6 +72,17 @@ extension CommandLineReader {
         return names.map { "--\($0)" }
     }
 
+    /// The lists of values, each with its place: a node, and there an option or the number of operands
+    /// before.
+    private func choices(_ nodes: [Node]) -> [(place: String, words: [String])] {
+        var all: [(place: String, words: [String])] = []
+        for node in nodes {
+            all += node.options.map { ("\(node.name) --\($0.name)", $0.choices) }
+            all += node.operands.enumerated().map { ("\(node.name) \($0.offset)", $0.element.choices) }
+        }
+        return all.filter { !$0.words.isEmpty }
+    }
+
     /// The name of the function in a script.
     private var function: String { "_" + program.replacing("-", with: "_") }
 
@@ -78,30 +97,42 @@ extension CommandLineReader {
                         options=\(Self.quoted(node.options.map { "--\($0.name)" }.joined(separator: " "))) ;;
             """
         }
+        let choices = choices(nodes).map { place, words in
+            "        \(Self.quoted(place))) choices=\(Self.quoted(words.joined(separator: " "))) ;;"
+        }
         return """
             # bash completion for \(program), printed by `twoefay completion bash`.
             \(function)() {
                 local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-                local node="" next="" options="" index word
+                local node="" next="" options="" choices="" place index word
+                local -i count=0
                 for ((index = 1; index < COMP_CWORD; index++)); do
                     word=${COMP_WORDS[index]}
                     case $word in
                         \(valued(nodes).joined(separator: " | "))) ((index++)); continue ;;
                         -*) continue ;;
                     esac
-                    case "${node:+$node }$word" in
+                    case "$count:${node:+$node }$word" in
                         \(Self.patterns(nodes))) node="${node:+$node }$word" ;;
-                        *) break ;;
+                        *) count+=1 ;;
                     esac
                 done
                 case $node in
             \(cases.joined(separator: "\n"))
                 esac
-                COMPREPLY=()
+                place=$count
                 case $before in
-                    \(valued(nodes).joined(separator: " | "))) mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;
+                    \(valued(nodes).joined(separator: " | "))) place=$before ;;
                 esac
-                if [[ $current == -* ]]; then
+                case "$node $place" in
+            \(choices.joined(separator: "\n"))
+                esac
+                COMPREPLY=()
+                if [[ -n $choices && $current != -* ]]; then
+                    mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$current")
+                elif [[ $place == --* ]]; then
+                    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+                elif [[ $current == -* ]]; then
                     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
                 elif [[ -n $next ]]; then
                     mapfile -t COMPREPLY < <(compgen -W "$next" -- "$current")
@@ -114,8 +145,9 @@ extension CommandLineReader {
             """
     }
 
+    /// The commands and their groups, which lead on if no operand came before.
     private static func patterns(_ nodes: [Node]) -> String {
-        let names = nodes.map(\.name).filter { !$0.isEmpty }.map(quoted)
+        let names = nodes.map(\.name).filter { !$0.isEmpty }.map { quoted("0:\($0)") }
         // A program without commands has no word that leads on.
         return names.isEmpty ? "''" : names.joined(separator: " | ")
     }
@@ -132,31 +164,42 @@ extension CommandLineReader {
             let options = node.options.map { Self.quoted("--\($0.name):\($0.about)") }.joined(separator: " ")
             return "        \(Self.quoted(node.name))) next=(\(next)); options=(\(options)) ;;"
         }
+        let choices = choices(nodes).map { place, words in
+            "        (\(Self.quoted(place))) choices=(\(words.map(Self.quoted).joined(separator: " "))) ;;"
+        }
         return """
             #compdef \(program)
             # zsh completion for \(program), printed by `twoefay completion zsh`.
             \(function)() {
-                local node="" word before=${words[CURRENT-1]} current=${words[CURRENT]}
-                local -a next options
-                local -i index
+                local node="" word place before=${words[CURRENT-1]} current=${words[CURRENT]}
+                local -a next options choices
+                local -i index count=0
                 for ((index = 2; index < CURRENT; index++)); do
                     word=${words[index]}
                     case $word in
                         (\(valued(nodes).joined(separator: "|"))) ((index++)); continue ;;
                         (-*) continue ;;
                     esac
-                    case "${node:+$node }$word" in
+                    case "$count:${node:+$node }$word" in
                         (\(Self.patterns(nodes))) node="${node:+$node }$word" ;;
-                        (*) break ;;
+                        (*) ((count += 1)) ;;
                     esac
                 done
                 case $node in
             \(cases.map { $0.replacing(/^ +/, with: "        (") }.joined(separator: "\n"))
                 esac
+                place=$count
                 case $before in
-                    (\(valued(nodes).joined(separator: "|"))) _files; return ;;
+                    (\(valued(nodes).joined(separator: "|"))) place=$before ;;
                 esac
-                if [[ $current == -* ]]; then
+                case "$node $place" in
+            \(choices.joined(separator: "\n"))
+                esac
+                if (( ${#choices} )) && [[ $current != -* ]]; then
+                    _describe value choices
+                elif [[ $place == --* ]]; then
+                    _files
+                elif [[ $current == -* ]]; then
                     _describe -o option options
                 elif (( ${#next} )); then
                     _describe command next
@@ -180,18 +223,26 @@ extension CommandLineReader {
             for (word, about) in node.next {
                 lines.append("complete -c \(program) -f -n \(condition) -a \(word) -d \(Self.fishQuoted(about))")
             }
+            for (index, operand) in node.operands.enumerated() where !operand.choices.isEmpty {
+                let here = Self.fishQuoted("\(at) \(Self.fishQuoted(node.name)) \(index)")
+                let words = Self.fishQuoted(operand.choices.joined(separator: " "))
+                lines.append("complete -c \(program) -f -n \(here) -a \(words)")
+            }
             for option in node.options {
-                let value = option.takes == .nothing ? "" : " -r -F"
+                let words = Self.fishQuoted(option.choices.joined(separator: " "))
+                let value = option.takes == .nothing ? "" : option.choices.isEmpty ? " -r -F" : " -x -a \(words)"
                 lines.append(
                     "complete -c \(program) -n \(condition) -l \(option.name)\(value) -d \(Self.fishQuoted(option.about))"
                 )
             }
         }
+        let names = nodes.map(\.name).filter { !$0.isEmpty }
         return """
             # fish completion for \(program), printed by `twoefay completion fish`.
             function \(at)
                 set -l node
                 set -l skips 0
+                set -l operands 0
                 for word in (commandline -opc)[2..-1]
                     if test $skips = 1
                         set skips 0
@@ -204,14 +255,14 @@ extension CommandLineReader {
                         case '-*'
                             continue
                     end
-                    switch (string join ' ' $node $word)
-                        case \(nodes.map(\.name).filter { !$0.isEmpty }.map(Self.fishQuoted).joined(separator: " "))
+                    switch $operands:(string join ' ' $node $word)
+                        case \(names.map { Self.fishQuoted("0:\($0)") }.joined(separator: " "))
                             set -a node $word
                         case '*'
-                            break
+                            set operands (math $operands + 1)
                     end
                 end
-                test "$node" = "$argv[1]"
+                test "$node" = "$argv[1]"; and test (count $argv) = 1 -o "$operands" = "$argv[2]"
             end
             \(lines.joined(separator: "\n"))
 

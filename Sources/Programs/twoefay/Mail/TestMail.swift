@@ -20,8 +20,8 @@ extension Tool {
                 .init("to", .one("ADDRESS"), "The recipient (required)."),
                 .init(
                     "what", .one("WORD"),
-                    "The mail to send: \(SampleMail.allCases.map(\.rawValue).joined(separator: ", ")), or all (default: login)."
-                ),
+                    "The mail to send: \(SampleMail.allCases.map(\.rawValue).joined(separator: ", ")), or all (default: login).",
+                    choices: SampleMail.allCases.map(\.rawValue) + ["all"]),
                 .init("language", .one("TAG"), "The language, such as de or de-AT (default: English)."),
                 .init("website", .one("NAME"), "The name of the website in the mail (default: Example)."),
             ],

@@ -13,7 +13,9 @@ extension Tool {
             "website webhook", "Manages a website's webhook endpoint: its secret, its state, its dead letters.",
             operands: [
                 .init("NAME", "The website's name, as in 'website list'."),
-                .init("ACTION", "One of: \(WebhookAction.allCases.map(\.rawValue).joined(separator: ", "))."),
+                .init(
+                    "ACTION", "One of: \(WebhookAction.allCases.map(\.rawValue).joined(separator: ", ")).",
+                    choices: WebhookAction.allCases.map(\.rawValue)),
             ],
             options: [
                 .init(
