@@ -55,6 +55,7 @@ import World
             try await serverCertificates(files)
             try await authorities(files)
             try await revocationLists(files)
+            try await pins(files)
             try await masterKeys(files)
         }
     }
@@ -103,6 +104,16 @@ import World
         try await files.takes {
             try files.write("website-ca.pem", try files.bytes("website-ca.pem") + other.certificatePEM())
         }
+        // Another authority of phones signs; the certificates of the former one stay valid.
+        try await files.relay.tool("authority", "replace", "phones")
+        try await files.takes {}
+    }
+
+    private func pins(_ files: ReloadedInstallation) async throws {
+        try await files.refuses("holds no statement") { try files.set("tls.pins", to: "ca.pem") }
+        try await files.refuses("pins.jwt: No such file") { try files.set("tls.pins", to: "pins.jwt") }
+        try await files.relay.tool("server", "pins")
+        try await files.takes { try files.set("tls.pins", to: "pins.jwt") }
     }
 
     private func revocationLists(_ files: ReloadedInstallation) async throws {
@@ -183,6 +194,7 @@ import World
             try files.set("mail.ca", to: "mail-ca.pem")
         }
         try await files.takes { try set() }
+        try await files.takes { try files.set("mail.ca", to: "ca.pem") }
         try await files.takes {
             try files.write("mail.password", "secret\n")
             try set()
@@ -192,11 +204,11 @@ import World
     }
 
     private func gateways(_ files: ReloadedInstallation, _ gateway: TestGateway) async throws {
-        func set(_ kind: String) throws {
+        func set(_ kind: String, _ more: String = "") throws {
             let url = "\(gateway.url)/cgi-bin/sendsms"
             try files.set(
                 "sms.gateways",
-                to: "[{name: one, kind: \(kind), url: \"\(url)\", username: u, password_file: sms.password}]")
+                to: "[{name: one, kind: \(kind), url: \"\(url)\", username: u, password_file: sms.password\(more)}]")
             try files.set("sms.allow", to: "[\"+49\"]")
         }
         try await files.refuses("kind must be one of") { try set("canal") }
@@ -205,6 +217,11 @@ import World
             try files.write("sms.password", "secret\n")
             try set("kannel")
         }
+        try await files.refuses("sms-ca.pem", "sms-ca.pem") {
+            try files.write("sms-ca.pem", SpoiltFile.certificate)
+            try set("kannel", ", ca: sms-ca.pem")
+        }
+        try await files.takes { try set("kannel", ", ca: ca.pem") }
     }
 
     private func texts(_ files: ReloadedInstallation) async throws {
@@ -231,6 +248,14 @@ import World
         try await files.takes {
             try files.set("webhooks.allow", to: "127.0.0.0/8")
             try files.set("webhooks.ca", to: "ca.pem")
+        }
+        try await files.refuses("cannot be used with") {
+            try files.set("webhooks.certificate", to: "server.pem")
+            try files.set("webhooks.key", to: "website-ca.key")
+        }
+        try await files.takes {
+            try files.set("webhooks.certificate", to: "server.pem")
+            try files.set("webhooks.key", to: "server.key")
         }
     }
 
@@ -311,6 +336,10 @@ import World
         try await files.refuses("there is no group") {
             try files.set("control.socket", to: "unix:control")
             try files.set("control.operators", to: "no-such-group-here")
+        }
+        try await files.takes {
+            try files.set("control.socket", to: "unix:control")
+            try files.set("control.operators", to: "root")
         }
         let staff = "[{name: staff, website: shop, kind: csv, file: staff.csv}]"
         try await files.refuses("directory staff: kind must be one of") {
