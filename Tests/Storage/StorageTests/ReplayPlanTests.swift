@@ -59,6 +59,20 @@ import World
         #expect(steps.count == 3 && steps.last == .deleteUser(user))
     }
 
+    @Test func endOfAWebsitesFormerKeysIsReplayed() throws {
+        let shop: (String, JSONValue) = ("website", "shop")
+        let changes: JSONValue = ["others_end": ["before": .null, "after": "2026-12-01T00:00:00.000Z"]]
+        let ended = plan([try row("website.renewed", 1, [shop, ("outcome", "operator"), ("changes", changes)])])
+        let end = try #require(Timestamp(rfc3339: "2026-12-01T00:00:00.000Z"))
+        #expect(ended.steps.map(\.step) == [.endKeys("shop", end)])
+        #expect(ended.notReplayed == ["website.renewed": 1])
+        let beside = plan([try row("website.renewed", 1, [shop, ("outcome", "operator"), ("changes", [:])])])
+        #expect(beside.steps.isEmpty && beside.notReplayed == ["website.renewed": 1])
+        // The website has kept its key, which the copy has, too.
+        let own = plan([try row("website.renewed", 1, [shop, ("outcome", "website"), ("changes", [:])])])
+        #expect(own.steps.isEmpty && own.notReplayed.isEmpty)
+    }
+
     @Test func websitesAndTheirKeysAreReplayed() throws {
         let key = [UInt8](repeating: 7, count: 32)
         let shop: (String, JSONValue) = ("website", "shop")

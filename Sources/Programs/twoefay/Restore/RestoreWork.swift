@@ -229,6 +229,9 @@ struct Replay {
         case .revokeKey(let name, let key):
             guard let website = try website(name), !website.isRemoved else { return false }
             _ = try read(Websites.revokeKeys(of: website.id, key, at: now, as: operation))
+        case .endKeys(let name, let end):
+            guard let website = try website(name), !website.isRemoved else { return false }
+            _ = try read(Websites.endKeys(of: website.id, at: end, now: now, as: operation))
         }
         return true
     }

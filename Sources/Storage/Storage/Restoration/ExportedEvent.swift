@@ -19,6 +19,8 @@ public struct ExportedEvent: Sendable, Equatable {
     public let outcome: String?
     public let proof: String?
     public let note: String?
+    /// The end that a renewal gave to the former keys of a website.
+    public let othersEnd: Timestamp?
 
     public init(line: some Collection<UInt8>) throws(Malformed) {
         let value: JSONValue
@@ -44,6 +46,8 @@ public struct ExportedEvent: Sendable, Equatable {
         outcome = object["outcome"]?.string
         proof = object["proof"]?.string
         note = object["note"]?.string
+        othersEnd = object["changes"]?.object?["others_end"]?.object?["after"]?.string
+            .flatMap { Timestamp(rfc3339: $0) }
     }
 
     private static func id<Thing>(

@@ -28,6 +28,8 @@ public struct ReplayPlan: Sendable, Equatable {
         case disableWebsite(String)
         /// Revokes the key with this thumbprint, or all keys of the website.
         case revokeKey(String, [UInt8]?)
+        /// Ends all keys of the website at this time. A renewal did so, whose new key the copy lacks.
+        case endKeys(String, Timestamp)
 
         /// The name of the step in a report.
         public var name: String {
@@ -43,6 +45,7 @@ public struct ReplayPlan: Sendable, Equatable {
             case .lockPUK: "puks_locked"
             case .disableWebsite: "websites_disabled"
             case .revokeKey: "website_keys_revoked"
+            case .endKeys: "website_keys_ended"
             }
         }
     }
@@ -175,6 +178,11 @@ public struct ReplayPlan: Sendable, Equatable {
         case "website.key_revoked":
             let key = row.note.flatMap { Hex.decode($0) }.flatMap { $0.count == 32 ? $0 : nil }
             losses[.revokeKey(website, key)] = row.operation
+        // The website has kept its key.
+        case "website.renewed" where row.outcome == "website": break
+        case "website.renewed":
+            if let end = row.othersEnd { losses[.endKeys(website, end)] = row.operation }
+            notReplayed[row.event, default: 0] += 1
         default: return false
         }
         return true

@@ -1,4 +1,6 @@
+import Bytes
 import Domain
+import JSON
 import Relay
 import World
 
@@ -34,6 +36,14 @@ extension Websites {
             self.othersEnd = othersEnd
             at = time
         }
+
+        fileprivate var changes: ChangedValues {
+            var changes = ChangedValues()
+            changes.note("serial", .null, .string(certificate.serial))
+            changes.note("expires_at", .null, .string(certificate.notAfter.rfc3339))
+            changes.note("others_end", .null, .text(othersEnd?.rfc3339))
+            return changes
+        }
     }
 
     /// Registers a new key beside the present ones. The answer is false if the website was removed,
@@ -44,7 +54,9 @@ extension Websites {
         let certificate = renewal.certificate
         var writes = [
             markForKey(operation: marked, website: website, thumbprint: thumbprint),
-            renewed(operation: marked, now: now, website: website),
+            auditChange(
+                operation: marked, now: now, event: .text("website.renewed"), website: website,
+                note: .text(Hex.encode(renewal.thumbprint)), changes: .text(renewal.changes.text)),
             addKey(
                 thumbprint: thumbprint, now: now, notBefore: .timestamp(certificate.notBefore),
                 notAfter: .timestamp(certificate.notAfter), issuer: .blob(certificate.issuer),
@@ -68,15 +80,32 @@ extension Websites {
         AND NOT EXISTS (SELECT 1 FROM website_key k WHERE k.thumbprint = :thumbprint)
         """)
 
-    private static let renewed = Statement.audit(
-        """
-        INSERT INTO audit (operation, at, event, website_id, outcome)
-        SELECT :operation, :now, 'website.renewed', w.id, 'operator' FROM website w
-        WHERE w.id = :website AND w.operation = :operation
-        \(Audit.once)
-        """)
-
     private static let addKey = Statement(into: .websiteKey, once: true, newKey)
+
+    /// Ends all present keys of a website, as a renewal did whose new key the store does not know.
+    public static func endKeys(
+        of website: WebsiteID, at end: Timestamp, now: Timestamp, as operation: Operation
+    ) -> Query<Bool> {
+        var changes = ChangedValues()
+        changes.note("others_end", .null, .string(end.rfc3339))
+        let writes = [
+            markForEnd(operation: .id(operation), website: .id(website), end: .timestamp(end)),
+            auditChange(
+                operation: .id(operation), now: .timestamp(now), event: .text("website.renewed"), website: .id(website),
+                note: .null, changes: .text(changes.text)),
+            endOthers(
+                end: .timestamp(end), website: .id(website), thumbprint: .blob([]), operation: .id(operation)),
+        ]
+        return Query(
+            change: Change("website keys end", operation, rows: [SignedRows.keys(of: website).lenient], writes)
+        ) { rows in rows.happened }
+    }
+
+    private static let markForEnd = Statement(
+        """
+        UPDATE website SET operation = :operation WHERE id = :website AND EXISTS (SELECT 1 FROM website_key k
+        WHERE k.website_id = website.id AND (k.ends_at IS NULL OR k.ends_at > :end))
+        """)
 
     private static let endOthers = Statement(
         """

@@ -1,5 +1,6 @@
 import JSON
 import Relay
+import World
 
 /// The difference between two states of a website, for the audit.
 enum WebsiteDifference {
@@ -14,6 +15,18 @@ enum WebsiteDifference {
             changed.note("policy.\(name)", before[name] ?? .null, after[name] ?? .null)
         }
         return changed.text ?? "{}"
+    }
+
+    /// Returns the same for a new website, which had no values before, with its certificate.
+    static func json(of website: Websites.New) -> String {
+        var values = ChangedValues()
+        values.note("display_name", .null, .string(website.displayName))
+        values.note("webhook_url", .null, .text(website.endpoint?.url))
+        let policies = policy(website.policy)
+        for name in policies.names.sorted() { values.note("policy.\(name)", .null, policies[name] ?? .null) }
+        values.note("serial", .null, .text(website.certificate?.serial))
+        values.note("expires_at", .null, .text(website.certificate?.notAfter.rfc3339))
+        return values.text ?? "{}"
     }
 
     private static func policy(_ text: String) -> JSONObject {

@@ -1,3 +1,4 @@
+import Bytes
 import Domain
 import Relay
 import Webhooks
@@ -141,7 +142,9 @@ extension Websites {
                         issuer: .blob(website.certificate?.issuer), serial: .text(website.certificate?.serial),
                         website: .id(website.id), operation: .id(operation)),
                     auditChange(
-                        operation: .id(operation), now: now, event: .text("website.added"), website: .id(website.id)),
+                        operation: .id(operation), now: now, event: .text("website.added"), website: .id(website.id),
+                        note: .text(Hex.encode(website.keyThumbprint)),
+                        changes: .text(WebsiteDifference.json(of: website))),
                 ]
                     + WebhookEndpoints.steps(
                         of: website.id, from: nil, to: website.endpoint?.url, website.endpoint?.secrets,
