@@ -22,6 +22,7 @@ extension Tool {
                     "out", .one("DIR"),
                     "The directory for NAME.secret, which the first webhook URL creates (default: the current one)."
                 ),
+                Invocation.yes,
             ] + Policy.keys.map { .init($0, .one("VALUE"), SettingsKeys.policyTexts[$0] ?? "") },
             notes: """
                 Options that are not given change nothing. The value \(WebsiteChange.fromSettings) resets a policy to the one of the settings.
@@ -45,7 +46,12 @@ extension Tool {
         guard new != website.traits || secret != nil else {
             return Report("\(name) has these values already.", json: Difference.json([], nil, website: name))
         }
-        if website.traits.webhookURL == nil { try drop(website.id, store) }
+        if website.traits.webhookURL == nil {
+            try drop(website.id, store)
+        } else if new.webhookURL == nil {
+            try invocation.confirm(
+                "Webhooks to \(name) end. Those that wait are dropped, and the secret that signs them is deleted.")
+        }
         try secret?.write()
         let edited: Bool
         do throws(Failure) {

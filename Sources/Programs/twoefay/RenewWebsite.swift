@@ -16,6 +16,7 @@ extension Tool {
                     "end", .one("DAYS"),
                     "Refuse the present keys after so many days (0: at once). By default they stay valid."),
                 .init("out", .one("DIR"), "The directory for the new files (default: the current one)."),
+                Invocation.yes,
             ],
             notes: """
                 Relays accept both keys at once, so the website can change whenever it likes. 'website show' says when each
@@ -30,6 +31,10 @@ extension Tool {
         defer { store.close() }
         let website = try store.website(named: invocation.operand(0))
         let before = try store.read(Websites.keys(of: website.id))
+        if end == 0, !before.isEmpty {
+            try invocation.confirm(
+                "\(website.name) is refused at once with its former keys, and cannot call until it uses the new one.")
+        }
         let othersEnd = end.map { store.now + .seconds($0 * 86_400) }
         let renewed = try store.renew(
             RenewedWebsite(name: website.name, othersEnd: othersEnd), of: website.id,

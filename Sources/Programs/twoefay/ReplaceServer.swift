@@ -12,7 +12,8 @@ extension Tool {
             "server pins", "Announces the next authority of the server to phones, which pin its key.",
             options: [
                 .init("days", .one("DAYS"), "How long phones may take the statement (default: 120)."),
-                .init("withdraw", .nothing, "State that the present authority is the only one."), authorityKey,
+                .init("withdraw", .nothing, "State that the present authority is the only one."), Invocation.yes,
+                authorityKey,
             ],
             notes: """
                 It creates the next authority (ca-next.pem, and ca-next.key beside the present key), and signs a statement
@@ -25,6 +26,9 @@ extension Tool {
         let replacement = ServerReplacement(settings, keyPath: invocation.value(authorityKey.name))
         let days = try DayCount.read(invocation, "days", from: 1) ?? ServerReplacement.days
         let now = SystemTime().now()
+        if invocation.has("withdraw") {
+            try invocation.confirm("The next authority is given up. Its certificate and key are deleted.")
+        }
         let statement =
             invocation.has("withdraw")
             ? try replacement.withdraw(days: days, at: now) : try replacement.announce(days: days, at: now)

@@ -110,7 +110,7 @@ import Testing
         let reloads = Reloads(relay)
         _ = try await Self.json(relay, "server", "pins")
         let announcement = try TextFile.read(relay.file("pins.jwt")).filter { !$0.isWhitespace }
-        _ = try await Self.json(relay, "server", "pins", "--withdraw")
+        _ = try await Self.json(relay, "server", "pins", "--withdraw", "--yes")
         try relay.change { try $0.set("tls.pins", to: "pins.jwt") }
         try await reloads.next()
         let before = try owner.kept()
@@ -137,7 +137,7 @@ import Testing
     @Test func withdrawnAuthorityIsNotUsed() async throws {
         let relay = try await RunningRelay.start()
         _ = try await Self.json(relay, "server", "pins")
-        _ = try await Self.json(relay, "server", "pins", "--withdraw")
+        _ = try await Self.json(relay, "server", "pins", "--withdraw", "--yes")
         let refused = try await relay.operate("server", "switch")
         #expect(refused.status == 4 && refused.errors.contains("there is no next authority"), "\(refused.errors)")
     }

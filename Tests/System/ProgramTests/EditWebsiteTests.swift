@@ -20,7 +20,7 @@ import Testing
         let (_, run) = try await installed()
         let result = try await run([
             "edit", "shop", "--lifetime", "120", "--number", "default", "--webhook", "none", "--display-name",
-            "The Shop", "--json",
+            "The Shop", "--json", "--yes",
         ])
         #expect(result.status == 0, "\(result.errors)")
         #expect(

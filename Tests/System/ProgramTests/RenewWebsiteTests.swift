@@ -45,8 +45,17 @@ import Testing
 
     @Test func formerKeyEndsAtOnceIfAsked() async throws {
         let fixture = try await Fixture(.file)
-        let renewed = try await fixture.json(
-            "website", "renew", "shop", "--end", "0", "--out", fixture.relay.directory.path)
+        let renewal = ["website", "renew", "shop", "--end", "0", "--out", fixture.relay.directory.path]
+        try await fixture.refused(renewal, 2, "needs a confirmation")
+        #expect(try await fixture.shop.curl("GET", "/user/ada").status == 404)
+        let ended = try await fixture.tool(renewal + ["--yes", "--json"])
+        #expect(ended.status == 0, "\(ended)")
+        let renewed = try ended.json
+        let row = try await fixture.json("audit", "search", "--event", "website.renewed")["rows"]?.array?.first?.object
+        #expect(row?["note"] == renewed["thumbprint"], "\(String(describing: row))")
+        let changes = row?["changes"]?.object
+        #expect(changes?["others_end"]?.object?["after"] == renewed["others_end"])
+        #expect(changes?["expires_at"]?.object?["after"] == renewed["expires_at"])
         #expect(try await fixture.shop.curl("GET", "/user/ada").status == 401)
         #expect(try await Self.caller(fixture, renewed).curl("GET", "/user/ada").status == 404)
         try await fixture.refused(

@@ -113,7 +113,7 @@ import Testing
         try fixture.relay.execute(
             "UPDATE outbox SET website_id = (SELECT id FROM website WHERE name = 'bank') WHERE id = x'\(String(repeating: "c", count: 32))'"
         )
-        _ = try await fixture.json("website", "edit", "shop", "--webhook", "none")
+        _ = try await fixture.json("website", "edit", "shop", "--webhook", "none", "--yes")
         #expect(try fixture.relay.count("SELECT count(*) FROM webhook_endpoint") == 1)
         #expect(try fixture.relay.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 1)
         #expect(try await fixture.json("website", "show", "shop")["webhook_state"] == .null)
@@ -137,7 +137,7 @@ import Testing
             FROM n, outbox
             """)
         #expect(try await shown(fixture)["waiting"] == 1201)
-        _ = try await fixture.json("website", "edit", "shop", "--webhook", "none")
+        _ = try await fixture.json("website", "edit", "shop", "--webhook", "none", "--yes")
         #expect(try fixture.relay.count("SELECT count(*) FROM outbox WHERE kind = 'webhook'") == 0)
     }
 
