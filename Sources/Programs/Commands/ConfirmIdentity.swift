@@ -40,8 +40,8 @@ extension Tool {
         guard try store.read(Identities.confirm(check, activation: activation, as: operation)) else {
             throw Failure(
                 .conflict, "\(try store.user(invocation).fullName) was locked, frozen or disabled in the meantime",
-                next: "Nothing was recorded. 'twoefay user show' shows the state. If it was a mistake, undo it, and run the "
-                    + "command again.")
+                next: "Nothing was recorded. 'twoefay user show' shows the state. If it was a mistake, undo it, and "
+                    + "run the command again.")
         }
         return Report(
             "The identity of \(user.fullName) is confirmed. \(user.consequence(activation, policy))",

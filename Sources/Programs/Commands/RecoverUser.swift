@@ -146,7 +146,7 @@ extension Tool {
         else {
             throw Failure(
                 .conflict, "the recoveries have ended in the meantime",
-                next: "Nothing is left to cancel. 'twoefay user show' shows whether one has given the user a new factor.")
+                next: "Nothing is left to cancel. 'twoefay user show' shows whether one has led to a new factor.")
         }
         let lines = open.map { "\($0.id.text) was \($0.life.phase(at: now).rawValue)" }
         return Report(

@@ -30,7 +30,8 @@ extension Tool {
         else {
             throw Failure(
                 .conflict, "\(website.name) is \(state) already",
-                next: "Nothing was changed. 'twoefay audit search --website \(website.name) --event website.' shows who did it.")
+                next: "Nothing was changed. To see who did it: twoefay audit search --website \(website.name) "
+                    + "--event website.")
         }
         return Report(
             "\(website.name) is \(state).",

@@ -29,7 +29,7 @@ extension Tool {
         } catch {
             throw Failure(
                 .usage, "--storage: \(error.message)",
-                next: "Nothing was changed. Give it the form of 'storage' in the settings; see docs/operators/store.md.")
+                next: "Nothing was changed. Give a URL as in the setting 'storage': docs/operators/store.md.")
         }
         let url = try settings.store()
         if invocation.has("plan") { return MigrationReport(url, try settings.migrationPlan(), isDone: false).report }

@@ -1,4 +1,3 @@
-import CLinux
 import EventLoop
 import Glibc
 import JSON

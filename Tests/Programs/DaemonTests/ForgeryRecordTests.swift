@@ -35,7 +35,8 @@ import World
         #expect(rows.map(\.outcome) == ["user", "device_report", "website", "sent_code", "audit"])
         #expect(
             rows.map(\.note) == [
-                "user \(key)", "device_report \(key)", "website \(key)", "sent_code \(key):7", "audit 9: no link has it",
+                "user \(key)", "device_report \(key)", "website \(key)", "sent_code \(key):7",
+                "audit 9: no link has it",
             ])
         #expect(rows.allSatisfy { $0.actor == nil }, "\(rows)")
         #expect(rows.map { $0.user } == [key, nil, nil, nil, nil])

@@ -115,7 +115,8 @@ import World
         let before = try fixture.verify()
         #expect(before.findings == [] && before.deletedDetails == 1)
         try fixture.forge(
-            "INSERT INTO audit_detail (operation, salt, note) SELECT operation, \(salt), 'planted' FROM audit WHERE id < 3")
+            "INSERT INTO audit_detail (operation, salt, note) "
+                + "SELECT operation, \(salt), 'planted' FROM audit WHERE id < 3")
         let after = try fixture.verify()
         #expect(after.findings.map(\.kind) == [.detail, .detail])
         #expect(Set(after.findings.map(\.id)) == [1, 2])
@@ -126,7 +127,8 @@ import World
         let fixture = try Self.filled(engine)
         defer { fixture.close() }
         try fixture.forge(
-            "INSERT INTO audit_detail (operation, salt, note) VALUES (\(Self.operation), \(Self.operation), 'planted')")
+            "INSERT INTO audit_detail (operation, salt, note) "
+                + "VALUES (\(Self.operation), \(Self.operation), 'planted')")
         let found = try fixture.verify().findings
         #expect(found.map(\.kind) == [.detail])
         #expect(found.first?.operation == [UInt8](repeating: 0x55, count: 16))
@@ -145,7 +147,8 @@ import World
         try fixture.forge(
             "INSERT INTO audit_checkpoint SELECT 'kept', 1, x'00', at, NULL FROM audit_link LIMIT 1")
         for (table, key, others, kind) in columns {
-            try fixture.forge("INSERT INTO \(table) (\(key), \(others)) SELECT 'planted', \(others) FROM \(table) LIMIT 1")
+            try fixture.forge(
+                "INSERT INTO \(table) (\(key), \(others)) SELECT 'planted', \(others) FROM \(table) LIMIT 1")
             let found = try fixture.verify().findings.filter { $0.text.contains("'planted'") }
             #expect(found.map(\.kind) == [kind], "\(table)")
             #expect(found.first?.text.contains(table) == true)

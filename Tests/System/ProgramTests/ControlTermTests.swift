@@ -35,7 +35,9 @@ import Testing
         _ = try await caller.line(.output, with: "user9 ")
         let ended = await fixture.relay.stop()
         #expect(ended.status == 0, "\(ended.errors)")
-        let answers = await caller.ended().output.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+        let answers = await caller.ended().output.split(separator: "\n").map {
+            $0.split(separator: " ").map(String.init)
+        }
         #expect(answers.count == Self.users)
         for answer in answers {
             let isLocked = "SELECT count(*) FROM user WHERE username = '\(answer[0])' AND state = 'locked'"

@@ -30,7 +30,8 @@ import Testing
     }
 
     private func states() async throws -> String {
-        try await sql("SELECT group_concat(name || ' ' || state, ', ') FROM (SELECT * FROM website ORDER BY created_at)")
+        try await sql(
+            "SELECT group_concat(name || ' ' || state, ', ') FROM (SELECT * FROM website ORDER BY created_at)")
     }
 
     @Test func idFindsTheWebsiteOfThatNameAlone() async throws {

@@ -60,7 +60,8 @@ extension Tool {
                 kind, on: schedule, atOnce: invocation.has("now"), by: .operator, with: sealer,
                 randomness: SystemRandomness(), at: store.now)
         } catch {
-            throw Failure(.failed, "the key cannot be sealed: \(error)", next: "Nothing was changed. " + Failure.cryptoRemedy)
+            throw Failure(
+                .failed, "the key cannot be sealed: \(error)", next: "Nothing was changed. " + Failure.cryptoRemedy)
         }
         guard let roll else {
             throw Failure(

@@ -72,8 +72,8 @@ public struct CommandHost: Sendable {
         if isChange, stop.hasBegun {
             throw Failure(
                 .unavailable, "the relay stops",
-                next: "This was not done. If the command has several steps, 'twoefay audit tail' shows those that were done. "
-                    + "Run it again when the relay is back.")
+                next: "This was not done. If the command has several steps, 'twoefay audit tail' shows those that were "
+                    + "done. Run it again when the relay is back.")
         }
         guard caller.isGone else { return }
         throw Failure(

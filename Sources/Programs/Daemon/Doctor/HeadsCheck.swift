@@ -35,7 +35,8 @@ struct HeadsCheck: Sendable {
             return [
                 Finding(
                     "audit.heads", .failure, "\(path) cannot be written by \(account): \(reason)",
-                    remedy: "Create its directory, and let that account write to it; the package makes /var/log/twoefay."
+                    remedy: "Create its directory, and let that account write to it; the package makes "
+                        + "/var/log/twoefay."
                         + (isSelf ? "" : " If an access list allows it, run the command as \(relay.name) to be sure."))
             ]
         case .unknown(let reason):

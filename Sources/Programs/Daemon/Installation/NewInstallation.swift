@@ -115,7 +115,8 @@ public struct NewInstallation: Sendable {
                     isPrivate: true),
             ]
         } catch {
-            throw Failure(.failed, "the certificates cannot be created: \(error.description)", next: Failure.cryptoRemedy)
+            throw Failure(
+                .failed, "the certificates cannot be created: \(error.description)", next: Failure.cryptoRemedy)
         }
     }
 

@@ -60,7 +60,8 @@ public struct RenewedWebsite: Sendable {
             Files.remove(credentials.certificatePath)
             throw Failure(
                 .conflict, "\(name) was removed in the meantime",
-                next: "Nothing was changed. To make a new website of this name: twoefay website add \(name) --reuse-name")
+                next: "Nothing was changed. To give the name to a new website: twoefay website add \(name) "
+                    + "--reuse-name")
         }
         return credentials
     }

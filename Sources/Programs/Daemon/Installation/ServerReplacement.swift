@@ -221,9 +221,10 @@ public struct ServerReplacement: Sendable {
             try Files.replace(pinsPath, Array((text + "\n").utf8), mode: 0o644)
             return statement
         } catch {
-            throw Failure(.failed, "the statement cannot be written: \(error)",
-                next: "Nothing was announced. If a file is named, make room on its disk, let this account write to it, "
-                    + "and run the command again.")
+            throw Failure(
+                .failed, "the statement cannot be written: \(error)",
+                next: "Nothing was announced. If a file is named, make room on its disk, let this account write to "
+                    + "it, and run the command again.")
         }
     }
 }

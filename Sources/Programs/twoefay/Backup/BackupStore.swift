@@ -24,7 +24,7 @@ extension Tool {
         } catch {
             throw Failure(
                 .usage, "--storage: \(error.message)",
-                next: "Nothing was written. Give it the form of 'storage' in the settings; see docs/operators/store.md.")
+                next: "Nothing was written. Give a URL as in the setting 'storage': docs/operators/store.md.")
         }
         let url = try settings.store()
         // A store that is not one of this program, or has another version, is reported here.

@@ -36,7 +36,7 @@ extension Failure {
                 case 429, 503:
                     (
                         .unavailable,
-                        refusal.retryAfter.map { "Try again in \($0) s." } 
+                        refusal.retryAfter.map { "Try again in \($0) s." }
                             ?? "The relay has too much to do, or waits for its store: try again in a minute."
                     )
                 case 500...: (.unavailable, "The relay's log says more.")

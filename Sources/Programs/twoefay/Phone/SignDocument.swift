@@ -49,7 +49,8 @@ extension Tool {
         guard let key = changed.documentKey(tag) else {
             throw Failure(
                 .failed, "the phone got no certificate for the tag \(tag)",
-                next: "Run the command again: a certificate that was issued is given again. If it stays away, use --new-key.")
+                next: "Run the command again: a certificate that was issued is given again. If it stays away, use "
+                    + "--new-key.")
         }
         let until = key.certificate.notAfter.rfc3339
         return Report(

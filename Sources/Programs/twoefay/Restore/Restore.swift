@@ -34,7 +34,7 @@ extension Tool {
         } catch {
             throw Failure(
                 .usage, "--storage: \(error.message)",
-                next: "Nothing was changed. Give it the form of 'storage' in the settings; see docs/operators/store.md.")
+                next: "Nothing was changed. Give a URL as in the setting 'storage': docs/operators/store.md.")
         }
         // The keys are needed to sign what is voided, and must be those of the copy.
         _ = try settings.loadMasterKey()

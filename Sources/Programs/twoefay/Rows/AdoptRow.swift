@@ -47,8 +47,7 @@ extension Tool {
         guard row.verdict != .genuine else {
             throw Failure(
                 .conflict, "the row is genuine: a relay wrote it",
-                next: "Nothing was changed, as nothing is to be adopted. 'twoefay rows verify' shows the rows that are not "
-                    + "genuine.")
+                next: "Nothing was changed, as nothing is to be adopted. 'twoefay rows verify' shows the other rows.")
         }
         guard let reason = settings.reason else {
             throw Failure(

@@ -34,6 +34,11 @@ public final class AuditHeadFeed: Sendable {
             self.row = row
             self.reason = reason
         }
+
+        /// Whether it is about this writer, whose rows cannot be proven then.
+        fileprivate func isOf(_ writer: [UInt8]?) -> Bool {
+            writer.map { row == "audit_writer \(Hex.encode($0))" } ?? false
+        }
     }
 
     private struct Known {
@@ -76,14 +81,17 @@ public final class AuditHeadFeed: Sendable {
         }
         guard let authenticator = store.rowAuthenticator else { return [] }
         let now = time.instant()
-        let newest = try await newestRow(authenticator, &faults)
-        let isWhole = state.withLock { $0.next.map { now >= $0 } ?? true } || newest == nil
+        let newest = try await newestRow(authenticator)
+        let isWhole = state.withLock { $0.next.map { now >= $0 } ?? true } || newest?.isProven == false
         let isDone =
             isWhole
             ? try await readAll(authenticator, &faults, write)
             : try await readRecent(own?.writer, authenticator, &faults, write)
+        if let newest, !newest.isProven, !faults.contains(where: { $0.isOf(newest.writer) }) {
+            faults.append(Fault(row: "audit \(newest.id)", reason: "no writer has signed the newest row"))
+        }
         state.withLock { state in
-            if let newest, isDone { state.row = newest }
+            if isDone, newest?.isProven != false { state.row = newest?.id ?? 0 }
             if !isDone { state.next = nil } else if isWhole { state.next = now + Self.pause }
         }
         return faults.filter { fault in state.withLock { $0.reported.insert(fault).inserted } }
@@ -135,22 +143,15 @@ public final class AuditHeadFeed: Sendable {
         return true
     }
 
-    /// Returns the number of the newest row, 0 without rows; nil if its writer has not signed it.
-    private func newestRow(
-        _ authenticator: RowAuthenticator, _ faults: inout [Fault]
-    ) async throws(StoreFailure) -> Int64? {
-        var last: Int64?
+    /// Reads the newest row; nil if there is none.
+    private func newestRow(_ authenticator: RowAuthenticator) async throws(StoreFailure) -> NewestAuditRow? {
+        var last: NewestAuditRow?
         while let row = try await NewestAuditRow.read(store, authenticator) {
-            if row.isProven { return row.id }
             // Retention may have deleted the link, because a newer row was written meanwhile.
-            guard row.id == last else {
-                last = row.id
-                continue
-            }
-            faults.append(Fault(row: "audit \(row.id)", reason: "no writer has signed the newest row"))
-            return nil
+            if row.isProven || row.id == last?.id { return row }
+            last = row
         }
-        return 0
+        return nil
     }
 
     // MARK: Judging
