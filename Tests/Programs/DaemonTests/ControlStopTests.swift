@@ -57,7 +57,7 @@ import World
             let text = """
                 origin: https://login.example.com:8080
                 listen: 127.0.0.1:8080
-                storage: memory:
+                storage: "memory:"
                 control:
                   socket: unix:\(path)
                 """

@@ -17,7 +17,7 @@ import World
     }
 
     private static func trail(_ rig: RelayRig) throws -> [AuditEvent] {
-        try rig.store.runBlocking(AuditTrail.newest(500)).filter { $0.event == "row.forged" }.reversed()
+        try rig.store.runBlocking(AuditTrail.newest(500)).filter { $0.event == "row.forged" }
     }
 
     @Test(arguments: StoreKind.all) func rowNamesWhatWasForged(kind: StoreKind) async throws {

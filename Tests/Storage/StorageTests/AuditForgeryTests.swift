@@ -123,17 +123,6 @@ import World
         #expect(after.deletedDetails == 0)
     }
 
-    @Test(arguments: engines) func wordsOfNoRowAreNamed(_ engine: Engine) throws {
-        let fixture = try Self.filled(engine)
-        defer { fixture.close() }
-        try fixture.forge(
-            "INSERT INTO audit_detail (operation, salt, note) "
-                + "VALUES (\(Self.operation), \(Self.operation), 'planted')")
-        let found = try fixture.verify().findings
-        #expect(found.map(\.kind) == [.detail])
-        #expect(found.first?.operation == [UInt8](repeating: 0x55, count: 16))
-    }
-
     /// Reads of binary keys do not find keys of other types.
     @Test func keysOfWrongTypesAreNamed() throws {
         let fixture = try Self.filled(.file)

@@ -58,13 +58,6 @@ enum AuditReads {
         WHERE a.user_id = :user AND a.event = 'user.forgotten' ORDER BY a.at DESC, a.id DESC LIMIT 100
         """)
 
-    /// The operations of words, each with the number of its row.
-    static let words = Statement(
-        """
-        SELECT d.operation, a.id AS row_id FROM audit_detail d LEFT JOIN audit a ON a.operation = d.operation
-        WHERE d.operation > :operation ORDER BY d.operation LIMIT \(pageSize)
-        """)
-
     /// The keys that are not binary, by their tables. No other read sees them: SQLite stores values of any
     /// type in any column, and sorts those of all other types before binary ones. MariaDB has none.
     static let strays = [

@@ -82,8 +82,7 @@ extension AuditVerification {
         findings.append(row.finding(.inserted))
     }
 
-    /// Reports what belongs to no row and no chain: words without a row, and keys that are not binary.
-    /// Programs write and delete words in the transaction of their row.
+    /// Reports keys that are not binary, which no other read finds.
     mutating func reportStrays() throws(StoreFailure) {
         for (table, statement) in AuditReads.strays.sorted(by: { $0.key < $1.key }) {
             let kind = table == "audit_link" ? AuditFinding.Kind.link : table == "audit_detail" ? .detail : .writer
@@ -91,16 +90,6 @@ extension AuditVerification {
                 let key = try row.value("stray").plainText ?? ""
                 findings.append(AuditFinding(kind, "a row of \(table) has a key that is not binary: '\(key)'"))
             }
-        }
-        var last: [UInt8] = []
-        while true {
-            let page = try read(AuditReads.words(operation: .blob(last)))
-            for row in page {
-                last = try row.value("operation").bytes ?? last
-                guard try row.isNull("row_id") else { continue }
-                findings.append(AuditFinding(.detail, operation: last, "words in audit_detail belong to no row"))
-            }
-            guard page.count == AuditReads.pageSize else { return }
         }
     }
 }
