@@ -72,7 +72,8 @@ extension Tool {
         let list = try WebsiteRevocationList(settings, path: invocation.value("out"))
         let written = try list.write(days: days, at: SystemTime().now())
         let unrecorded = settings.recordDone(
-            "website.crl_written", note: "\(counted(written.count, "certificate")), until \(written.nextUpdate.rfc3339)")
+            "website.crl_written",
+            note: "\(counted(written.count, "certificate")), until \(written.nextUpdate.rfc3339)")
         let use =
             settings.tls.revoked == nil
             ? "Set tls.revoked to it, then reload every relay: \(settings.waysToReload)." : settings.reloadHint

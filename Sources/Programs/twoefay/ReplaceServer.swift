@@ -90,12 +90,13 @@ extension Tool {
         guard missing == 0 || invocation.has("yes") else {
             throw Failure(
                 .conflict,
-                "\(counted(missing, "active phone")) \(missing == 1 ? "has" : "have") not taken the new pin, and would have "
-                    + "to be bound again",
+                "\(counted(missing, "active phone")) \(missing == 1 ? "has" : "have") not taken the new pin, and would "
+                    + "have to be bound again",
                 next: "Nothing was changed. Wait for them, or do it with --yes.")
         }
         let statement = try replacement.finish(at: SystemTime().now())
-        let unrecorded = settings.recordDone("server.finished", note: "\(counted(missing, "phone")) without the new pin")
+        let unrecorded = settings.recordDone(
+            "server.finished", note: "\(counted(missing, "phone")) without the new pin")
         var json = statement.json(path: replacement.pinsPath)
         if case .object(var members) = json {
             members.set("missing", .integer(missing))

@@ -29,9 +29,9 @@ import Testing
         Case(words: ["authority", "replace", "ph"], offered: ["phones"], missing: ["websites"]),
         Case(words: ["authority", "replace", "--"], offered: ["--back"], missing: ["phones"]),
         Case(words: ["keys", "roll", "--now", ""], offered: ["nonces"], missing: ["script"]),
-        Case(words: ["website", "webhook", "shop", ""], offered: ["rotate-secret", "replay"], missing: ["list", "script"]),
+        Case(words: ["website", "webhook", "shop", ""], offered: ["rotate-secret"], missing: ["list", "script"]),
         Case(words: ["user", "list", "--state", ""], offered: ["locked", "frozen"], missing: ["script", "--limit"]),
-        Case(words: ["website", "edit", "shop", "--answers", "s"], offered: ["signed"], missing: ["certificate", "script"]),
+        Case(words: ["website", "edit", "shop", "--answers", "s"], offered: ["signed"], missing: ["certificate"]),
         Case(words: ["website", "webhook", ""], offered: [], missing: ["rotate-secret", "list"]),
     ]
 

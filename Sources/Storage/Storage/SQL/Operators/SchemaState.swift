@@ -21,8 +21,8 @@ public struct SchemaState: Sendable, Equatable {
     /// The warning about an unfinished update, with the step that is missing; nil if there is none.
     public var warning: String? {
         if version > known {
-            return "the tables have schema \(version) and this program knows \(known), and works with them: update this "
-                + "program, too"
+            return "the tables have schema \(version) and this program knows \(known), and works with them: update "
+                + "this program, too"
         }
         guard isUnfinished else { return nil }
         return "the tables have schema \(version) and this program knows \(known): the update is unfinished. When all "
