@@ -46,6 +46,7 @@ import World
         let rig: RelayRig
         let loop: EventLoop
         let socket: LoopBound<ControlSocket>
+        let resources: ControlResources
         let commands = Commands()
         let path: String
 
@@ -57,15 +58,17 @@ import World
             let text = """
                 origin: https://login.example.com:8080
                 listen: 127.0.0.1:8080
-                storage: "memory:"
+                storage: sqlite:\(directory("twoefay.db"))
                 control:
                   socket: unix:\(path)
                 """
             let settings = try SettingsReader.read(Array(text.utf8), file: directory("twoefay.yaml"))
             let log = Log(minimum: .error)
             let keys = MasterKey.generate(SystemRandomness(), at: SystemTime().now()).dataKeys
+            try Store.open(try settings.store(), schema: .migrate, time: SystemTime(), log: log).close()
             let resources = try #require(
                 try ControlResources.open(settings, keys, beside: rig.store, StoreOptions(), log: log))
+            self.resources = resources
             let listener = try #require(try ControlListener.open(settings))
             let (loop, commands) = (loop, commands)
             socket = try await loop.perform { () -> Result<LoopBound<ControlSocket>, any Error> in
@@ -122,6 +125,7 @@ import World
     /// The first change is in progress: it ends. The second one does not begin, and the caller is told.
     @Test func changeThatHasBegunEndsAndIsAnswered() async throws {
         let site = try await Site()
+        defer { site.resources.close() }
         let fd = try await site.begin("website", "add")
         let stop = await site.stop()
         site.commands.mayGoOn.signal()
@@ -135,6 +139,7 @@ import World
     /// Both changes were done when the stop began: the caller gets the whole answer.
     @Test func changeInItsLastStepIsAnswered() async throws {
         let site = try await Site()
+        defer { site.resources.close() }
         let fd = try await site.begin("website", "add")
         site.commands.mayGoOn.signal()
         await blocking { [commands = site.commands] in commands.begun.wait() }
@@ -148,6 +153,7 @@ import World
     /// Nothing depends on the answer to a read, so its caller is disconnected.
     @Test func readEndsWithoutAnAnswer() async throws {
         let site = try await Site()
+        defer { site.resources.close() }
         let fd = try await site.begin("website", "list")
         let stop = await site.stop()
         #expect(await site.answer(fd) == "")

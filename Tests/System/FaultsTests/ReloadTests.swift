@@ -107,7 +107,7 @@ import World
         let rows = try #require(try JSONReader.read(Array(output.utf8)).object?["rows"]?.array)
         let changes = try #require(rows.last?.object?["changes"]?.object, "\(output)")
         #expect(changes["proxies"]?.object?["before"] == .null, "\(changes)")
-        #expect(changes["proxies"]?.object?["after"] == "192.0.2.7", "\(changes)")
+        #expect(changes["proxies"]?.object?["after"] == "192.0.2.7/32", "\(changes)")
         #expect(changes["policies.lifetime"]?.object?["after"] == "201", "\(changes)")
         let hashes = [before, after].map { JSONValue.string("SHA-256 \(Hex.encode(SHA256.hash($0)))") }
         let server = changes["server.pem"]?.object

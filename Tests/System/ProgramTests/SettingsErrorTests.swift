@@ -160,9 +160,15 @@ import Testing
         let both = try await warnings("nosuch", "nofile.csv")
         #expect(both.count == 2, "\(both)")
         #expect(both.contains { $0.contains("relay/nofile.csv: No such file") }, "\(both)")
+        #expect(both.contains { $0.hasPrefix("\(installed.settings):") }, "\(both)")
         #expect(both.contains { $0.contains("partners: the store has no website nosuch") }, "\(both)")
         try TextFile.write("id,username\n", to: installed.directory("relay/partners.csv"))
         #expect(try await warnings("shop", "partners.csv") == [])
+        // Beside a fault, the warnings are named, too.
+        _ = try await Child.run("rm", [installed.directory("relay/partners.csv"), installed.directory("relay/ca.pem")])
+        let faulty = try await BuiltProgram.twoefayd("--config", installed.settings, "--check")
+        #expect(faulty.status == 1 && faulty.errors.contains("relay/ca.pem: No such file"), "\(faulty.errors)")
+        #expect(faulty.errors.contains("\nWarning: ") && faulty.errors.contains("partners.csv: No such"))
     }
 
     @Test func missingStoreIsDistinguishedFromABrokenOne() async throws {

@@ -57,7 +57,7 @@ public struct LoadedFiles: Sendable {
     /// The end dates of all certificates and revocation lists above.
     public let certificates: [CertificateExpiry]
     /// Faults with which the relay runs all the same.
-    let warnings: [String]
+    fileprivate(set) var warnings: [String]
 
     public struct Push: Sendable {
         public enum Credential: Sendable {
@@ -116,10 +116,13 @@ public struct LoadedFiles: Sendable {
     ) throws(Failure) -> LoadedFiles {
         var reading = LoadedFilesReader(settings: settings, now: now, start: start)
         if isStart { reading.checkPlaces() }
-        let files = reading.all()
+        var files = reading.all()
+        files?.warnings = reading.warnings.map { places.located($0, settings) }
         guard let files, reading.problems.isEmpty else {
+            let warnings = isStart ? reading.warnings.map { "Warning: " + places.located($0, settings) } : []
             throw Failure(
-                .failed, reading.problems.map { places.located($0, settings) }.joined(separator: "\n"),
+                .failed,
+                (reading.problems.map { places.located($0, settings) } + warnings).joined(separator: "\n"),
                 next:
                     "The settings name these files; docs/operators/files.md explains each of them, and how "
                     + "to renew it."
