@@ -23,6 +23,16 @@ struct DistinctStepsTests {
         #expect(steps.answers([Rows(changes: 1), Rows(changes: 2)]).map(\.changes) == [1, 2, 1])
     }
 
+    /// The databases compare bytes, so these are two users, and Swift's strings are equal.
+    @Test(arguments: [("\u{212A}ate", "Kate"), ("jos\u{E9}", "jose\u{301}")])
+    func namesOfEqualCharactersAndOtherBytesAreDifferentReads(_ a: String, _ b: String) {
+        #expect(a == b)
+        #expect(SQLValue.text(a) != .text(b) && Set([SQLValue.text(a), .text(b)]).count == 2)
+        #expect(DistinctSteps([Self.one(id: .text(a)), Self.one(id: .text(b))]).distinct.count == 2)
+        let names = [a, b].map { PersonalValue.Content.text(.address, $0) }
+        #expect(names[0] != names[1] && Set(names).count == 2)
+    }
+
     @Test func nothingIsReadForNobody() {
         #expect(DistinctSteps([]).distinct.isEmpty)
         #expect(DistinctSteps([]).answers([]).isEmpty)

@@ -162,9 +162,27 @@ public struct PersonalValue: Sendable, Hashable {
         }
     }
 
+    /// Texts are compared by their bytes, as those of `SQLValue` are.
     enum Content: Sendable, Hashable {
         case text(Purpose, String)
         case context([UInt8])
+
+        static func == (a: Content, b: Content) -> Bool {
+            switch (a, b) {
+            case (.text(let purpose, let a), .text(let other, let b)): purpose == other && a.utf8.elementsEqual(b.utf8)
+            case (.context(let a), .context(let b)): a == b
+            case (.text, _), (.context, _): false
+            }
+        }
+
+        func hash(into hasher: inout Hasher) {
+            switch self {
+            case .text(let purpose, let text):
+                hasher.combine(purpose)
+                hasher.combine(text.utf8)
+            case .context(let bytes): hasher.combine(bytes)
+            }
+        }
 
         var purpose: Purpose {
             if case .text(let purpose, _) = self { purpose } else { .context }

@@ -1,12 +1,45 @@
 /// A value that is bound to a statement or read from a row. Timestamps are text; Booleans are
 /// integers.
-public enum SQLValue: Sendable, Hashable {
+public enum SQLValue: Sendable {
     case null
     case integer(Int64)
     case text(String)
     case blob([UInt8])
     /// A value that the store seals, or compares in every form, before a session gets it.
     case personal(PersonalValue)
+}
+
+/// Texts are compared by their bytes, as both databases do. For Swift, different encodings of a
+/// character are equal, and two users may have such names.
+extension SQLValue: Hashable {
+    public static func == (a: SQLValue, b: SQLValue) -> Bool {
+        switch (a, b) {
+        case (.null, .null): true
+        case (.integer(let a), .integer(let b)): a == b
+        case (.text(let a), .text(let b)): a.utf8.elementsEqual(b.utf8)
+        case (.blob(let a), .blob(let b)): a == b
+        case (.personal(let a), .personal(let b)): a == b
+        case (.null, _), (.integer, _), (.text, _), (.blob, _), (.personal, _): false
+        }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        switch self {
+        case .null: hasher.combine(0)
+        case .integer(let number): hasher.combine(number)
+        case .text(let text): hasher.combine(text.utf8)
+        case .blob(let bytes): hasher.combine(bytes)
+        case .personal(let value): hasher.combine(value)
+        }
+    }
+}
+
+extension Hasher {
+    /// Adds a text by its bytes.
+    mutating func combine(_ text: String.UTF8View) {
+        combine(text.count)
+        for byte in text { combine(byte) }
+    }
 }
 
 /// A guarded script: the fixed list of statements by which one request uses the store.
