@@ -163,8 +163,9 @@ import World
         #expect(links.map(\.kind) == [.link] && links.first?.link == .min)
     }
 
-    /// A link without a number comes last. It must not hide the links that no row names any more.
-    @Test func linkWithoutANumberHidesNoRemovedRows() throws {
+    /// A link without a number comes last, one with a fraction between others. Neither must hide the
+    /// links that no row names any more.
+    @Test(arguments: ["x'00'", "1.5"]) func linkWithoutANumberHidesNoRemovedRows(_ number: String) throws {
         let fixture = try AuditFixture(.file)
         defer { fixture.close() }
         let store = try fixture.open(batch: 1)
@@ -174,7 +175,7 @@ import World
         try fixture.forge(
             "DELETE FROM audit_detail WHERE operation IN (SELECT operation FROM audit WHERE link > \(links))",
             "DELETE FROM audit WHERE link > \(links)",
-            "INSERT INTO audit_link SELECT writer, x'00', at, former, entries, hash, signature FROM audit_link "
+            "INSERT INTO audit_link SELECT writer, \(number), at, former, entries, hash, signature FROM audit_link "
                 + "WHERE sequence = 1")
         let found = try fixture.verify().findings
         #expect(found.count { $0.kind == .removed } == links)

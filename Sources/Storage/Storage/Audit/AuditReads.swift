@@ -22,12 +22,23 @@ enum AuditReads {
         """)
     /// The first page needs no number: somebody may have planted a link under the lowest one.
     static let firstLinks = Statement(
-        "SELECT \(AuditLink.columns) FROM audit_link WHERE writer = :writer ORDER BY sequence LIMIT \(linksOfPage)")
-    static let links = Statement(
         """
-        SELECT \(AuditLink.columns) FROM audit_link WHERE writer = :writer AND sequence > :sequence
+        SELECT \(AuditLink.columns) FROM audit_link WHERE writer = :writer \(isNumbered)
         ORDER BY sequence LIMIT \(linksOfPage)
         """)
+    static let links = Statement(
+        """
+        SELECT \(AuditLink.columns) FROM audit_link WHERE writer = :writer AND sequence > :sequence \(isNumbered)
+        ORDER BY sequence LIMIT \(linksOfPage)
+        """)
+    /// The links without a whole number, which SQLite stores as well. Fractions sort among the whole
+    /// numbers, so a page could not go on behind them.
+    static let strayLinks = Statement(
+        """
+        SELECT sequence AS stray FROM audit_link WHERE writer = :writer
+        AND /*M! sequence IS NULL */ /*S! typeof(sequence) <> 'integer' */ ORDER BY sequence LIMIT 100
+        """)
+    private static let isNumbered = "/*S! AND typeof(sequence) = 'integer' */"
     static let link = Statement(
         "SELECT \(AuditLink.columns) FROM audit_link WHERE writer = :writer AND sequence = :sequence")
     static let firstRows = Statement(

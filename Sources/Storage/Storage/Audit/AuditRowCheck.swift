@@ -91,5 +91,11 @@ extension AuditVerification {
                 findings.append(AuditFinding(kind, "a row of \(table) has a key that is not binary: '\(key)'"))
             }
         }
+        for writer in chains.keys.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+            for row in try read(AuditReads.strayLinks(writer: .blob(writer))) {
+                let number = try row.value("stray").plainText ?? ""
+                findings.append(AuditFinding(.link, writer: writer, "a link has no whole number: '\(number)'"))
+            }
+        }
     }
 }
