@@ -13,8 +13,12 @@ extension LoadedFilesReader {
                 if let file = ldap.passwordFile { _ = line(of: file) }
             case .csv(let file):
                 // Another program writes the file. A relay without it serves everybody; only a sync needs it.
-                if let problem = Files.obstacle(settings.path(of: file)) {
-                    warnings.append("\(problem.text); no sync of the directory \(directory.name) can read it")
+                // Its file system may hang, and must not stop a start or a reload.
+                let path = settings.path(of: file)
+                let problem = BoundedWork.run("csv", within: .seconds(2)) { Files.obstacle(path)?.text ?? "" }
+                let text = problem ?? "\(path) does not answer within 2 s"
+                if !text.isEmpty {
+                    warnings.append("\(text); no sync of the directory \(directory.name) can read it")
                 }
             }
         }
