@@ -39,8 +39,12 @@ extension Tool {
                 "\(ended.count) of \(before.count) keys of \(website.name) are refused for good."
                     + (isLast ? " The website cannot call any more, until 'website renew' gives it a new key." : ""))
         }
-        // The list comes first: it cannot be completed once the store has the keys no more.
-        let list = ended.isEmpty ? nil : addToRevoked(ended.flatMap(\.certificates), settings, at: store.now)
+        // The list comes before the revocation: it cannot be completed once the store has the keys no
+        // more. Before that the keys stop, because a website may have renewed its certificate meanwhile.
+        let stopped = ended.map(\.thumbprint)
+        if !stopped.isEmpty { try store.read(Websites.stopKeys(of: website.id, stopped, at: store.now)) }
+        let keys = try store.read(Websites.keys(of: website.id)).filter { stopped.contains($0.thumbprint) }
+        let list = ended.isEmpty ? nil : addToRevoked(keys.flatMap(\.certificates), settings, at: store.now)
         // Without a thumbprint, all keys end in one step, also one that is added now. A key that is gone
         // was revoked by somebody else in the meantime.
         for thumbprint in given.isEmpty ? [nil] : given.map(Optional.some) {

@@ -135,6 +135,8 @@ extension Relay {
             throw Self.otherWebsiteKey
         }
         let now = time.now()
+        // TLS has checked the certificate when the connection began, and the connection may be old.
+        guard shown.notAfter > now else { throw .unauthenticated }
         guard shown.issuer != authority.keyThumbprint || now >= shown.renewableFrom else {
             throw Self.tooEarly(shown)
         }

@@ -183,6 +183,8 @@ public struct ReplayPlan: Sendable, Equatable {
         case "website.renewed":
             if let end = row.othersEnd { losses[.endKeys(website, end)] = row.operation }
             notReplayed[row.event, default: 0] += 1
+        case "website.keys_ended":
+            if let end = row.othersEnd { losses[.endKeys(website, end)] = row.operation }
         default: return false
         }
         return true

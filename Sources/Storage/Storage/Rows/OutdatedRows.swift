@@ -37,7 +37,10 @@ public struct OutdatedRow: Sendable {
     private static let searches = [
         search(
             "website", "website_id",
-            ["website.edited", "website.disabled", "website.enabled", "website.renewed", "website.removed"]),
+            [
+                "website.edited", "website.disabled", "website.enabled", "website.renewed", "website.removed",
+                "website.keys_ended",
+            ]),
         search(
             "user", "user_id",
             [

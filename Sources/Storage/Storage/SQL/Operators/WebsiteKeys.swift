@@ -58,6 +58,24 @@ extension Websites {
         WHERE website_id = :website ORDER BY not_after, serial
         """, since: 3)
 
+    /// Lets relays refuse these keys, so that they get no further certificates until they are revoked.
+    public static func stopKeys(of website: WebsiteID, _ thumbprints: [[UInt8]], at now: Timestamp) -> Query<Void> {
+        // The clocks of relays may be behind.
+        let end = now - .seconds(86_400)
+        let writes = thumbprints.map {
+            stopKey(end: .timestamp(end), website: .id(website), thumbprint: .blob($0))
+        }
+        return Query(script: Script("website keys stop", rows: [SignedRows.keys(of: website).lenient], writes: writes)) {
+            _ in ()
+        }
+    }
+
+    private static let stopKey = Statement(
+        """
+        UPDATE website_key SET ends_at = :end WHERE website_id = :website AND thumbprint = :thumbprint
+        AND (ends_at IS NULL OR ends_at > :end)
+        """)
+
     /// Revokes one key, or all keys if none is given. The answer is false if there is none.
     public static func revokeKeys(
         of website: WebsiteID, _ thumbprint: [UInt8]?, at now: Timestamp, as operation: Operation
