@@ -103,9 +103,30 @@ struct WebsiteRenewalTests {
         let serial = try JSONReader.read(Array(changes.utf8)).object?["serial"]?.object
         #expect(serial?["before"] == .string(shop.shown.serial) && serial?["after"] == .string(new.serial))
         #expect(shop.rig.sink.lines.contains { $0.contains("event=website.renewed") && $0.contains(new.serial) })
-        // The warnings end, because the newest certificate counts.
-        let expiries = try await shop.rig.on { await $0.websiteExpiries() }
-        #expect(expiries?.map(\.expiresAt) == [new.notAfter])
+        // The answer may have been lost, so the warnings end when the new certificate is used.
+        func ends() async throws -> [Timestamp]? {
+            try await shop.rig.on { await $0.websiteExpiries() }?.map(\.expiresAt)
+        }
+        #expect(try await ends() == [shop.shown.notAfter])
+        try await shop.use(shop.shown(new))
+        #expect(try await ends() == [new.notAfter])
+    }
+
+    /// A command that revokes a key first reads all its certificates, so there must be no further ones.
+    @Test(arguments: [StoreKind.memory, .mariadb]) func stoppedKeyGetsNone(_ kind: StoreKind) async throws {
+        let shop = try await Shop(kind)
+        try await shop.run { _ in
+            Websites.stopKeys(of: shop.website.id, [shop.thumbprint], at: shop.rig.time.now())
+        }
+        #expect(try await shop.refusal() != nil)
+        #expect(try await shop.stored.certificate == shop.shown)
+    }
+
+    /// A connection may be older than the end of its certificate, which TLS has checked at its beginning.
+    @Test func expiredCertificateIsNotRenewed() async throws {
+        let shop = try await Shop(.memory)
+        shop.rig.time.advance(by: Shop.day * 226)
+        #expect(try await shop.refusal() != nil)
     }
 
     @Test(arguments: [StoreKind.memory, .mariadb]) func otherRequestsAreRefused(_ kind: StoreKind) async throws {

@@ -91,7 +91,7 @@ extension Websites {
         let writes = [
             markForEnd(operation: .id(operation), website: .id(website), end: .timestamp(end)),
             auditChange(
-                operation: .id(operation), now: .timestamp(now), event: .text("website.renewed"), website: .id(website),
+                operation: .id(operation), now: .timestamp(now), event: .text("website.keys_ended"), website: .id(website),
                 note: .null, changes: .text(changes.text)),
             endOthers(
                 end: .timestamp(end), website: .id(website), thumbprint: .blob([]), operation: .id(operation)),
@@ -156,25 +156,36 @@ extension Websites {
     /// Returns the active websites whose certificates are known, the one that expires first before
     /// the others.
     public static func expiries(at now: Timestamp) -> Query<[WebsiteExpiry]> {
-        Query(script: Script("website expiries", reads: [readExpiries(now: .timestamp(now))])) {
-            rows throws(StoreFailure) in
-            var expiries: [WebsiteExpiry] = []
+        let reads = [readEnds(now: .timestamp(now)), readFormerEnds()]
+        return Query(script: Script("website expiries", reads: reads)) { rows throws(StoreFailure) in
+            var former: [[UInt8]: Timestamp] = [:]
+            for row in rows[1] { former[try row.blob("thumbprint")] = try row.timestamp("former_end") }
+            var ends: [String: Timestamp] = [:]
             for row in rows[0] {
-                expiries.append(
-                    WebsiteExpiry(website: try row.text("name"), expiresAt: try row.timestamp("expires_at")))
+                // The answer with the newest certificate may have been lost.
+                let isUsed = try row.bool("is_used")
+                let inUse = isUsed ? nil : former[try row.blob("thumbprint")]
+                let newest = try row.timestamp("not_after")
+                let certificateEnd = inUse ?? newest
+                let end = min(certificateEnd, try row.optionalTimestamp("ends_at") ?? certificateEnd)
+                let name = try row.text("name")
+                ends[name] = max(ends[name] ?? end, end)
             }
-            return expiries
+            let expiries = ends.map { WebsiteExpiry(website: $0.key, expiresAt: $0.value) }
+            return expiries.sorted { ($0.expiresAt, $0.website) < ($1.expiresAt, $1.website) }
         }
     }
 
     /// A key that ends before its certificate is refused from its end on.
-    private static let readExpiries = Statement(
+    private static let readEnds = Statement(
         """
-        SELECT w.name AS name, max(CASE WHEN k.ends_at < k.not_after THEN k.ends_at ELSE k.not_after END) AS expires_at
+        SELECT w.name AS name, k.thumbprint, k.not_after, k.ends_at, k.used_at IS NOT NULL AS is_used
         FROM website w JOIN website_key k ON k.website_id = w.id
         WHERE w.state = 'active' AND k.not_after IS NOT NULL AND (k.ends_at IS NULL OR k.ends_at > :now)
-        GROUP BY w.id, w.name ORDER BY expires_at, name
         """)
+
+    private static let readFormerEnds = Statement(
+        "SELECT thumbprint, max(not_after) AS former_end FROM website_certificate GROUP BY thumbprint", since: 3)
 
     /// A website that still needs another authority than the one that signs now.
     public struct Unmoved: Sendable, Equatable {
