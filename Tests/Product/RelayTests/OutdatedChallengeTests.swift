@@ -17,7 +17,8 @@ struct OutdatedChallengeTests {
         let asked = try await fixture.ask()
         #expect(try await fixture.lock())
         #expect(
-            try fixture.rig.text("SELECT reason AS value FROM challenge WHERE id = x'\(asked.challenge.text)'") == "locked")
+            try fixture.rig.text("SELECT reason AS value FROM challenge WHERE id = x'\(asked.challenge.text)'")
+                == "locked")
         #expect(try await Self.outdated(fixture) == [])
     }
 

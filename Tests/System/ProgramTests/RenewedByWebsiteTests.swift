@@ -94,7 +94,9 @@ import World
         #expect(keys[0].object?["expires_at"]?.string == new.notAfter.rfc3339)
         // The use of the new certificate is noted within seconds.
         var expiring: JSONValue?
-        repeat { expiring = try await fixture.json("website", "list", "--expiring", "700")["websites"] } while expiring != []
+        repeat {
+            expiring = try await fixture.json("website", "list", "--expiring", "700")["websites"]
+        } while expiring != []
 
         // The list has both.
         _ = try await fixture.json("website", "crl")

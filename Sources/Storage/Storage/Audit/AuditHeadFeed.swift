@@ -129,7 +129,8 @@ public final class AuditHeadFeed: Sendable {
         _ own: [UInt8]?, _ authenticator: RowAuthenticator, _ faults: inout [Fault],
         _ write: ([AuditHead]) async -> Bool
     ) async throws(StoreFailure) -> Bool {
-        let recent = try await store.run(AuditHeadCandidate.writers(after: max(state.withLock { $0.row }, .min + Self.late) - Self.late))
+        let recent = try await store.run(
+            AuditHeadCandidate.writers(after: max(state.withLock { $0.row }, .min + Self.late) - Self.late))
         let writers = Array(Set(recent + [own].compactMap(\.self)))
         for start in stride(from: 0, to: writers.count, by: Self.writersAtOnce) {
             let some = Array(writers[start..<min(start + Self.writersAtOnce, writers.count)])

@@ -91,7 +91,8 @@ extension Websites {
         let writes = [
             markForEnd(operation: .id(operation), website: .id(website), end: .timestamp(end)),
             auditChange(
-                operation: .id(operation), now: .timestamp(now), event: .text("website.keys_ended"), website: .id(website),
+                operation: .id(operation), now: .timestamp(now), event: .text("website.keys_ended"),
+                website: .id(website),
                 note: .null, changes: .text(changes.text)),
             endOthers(
                 end: .timestamp(end), website: .id(website), thumbprint: .blob([]), operation: .id(operation)),

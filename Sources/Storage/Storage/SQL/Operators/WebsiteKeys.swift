@@ -65,9 +65,8 @@ extension Websites {
         let writes = thumbprints.map {
             stopKey(end: .timestamp(end), website: .id(website), thumbprint: .blob($0))
         }
-        return Query(script: Script("website keys stop", rows: [SignedRows.keys(of: website).lenient], writes: writes)) {
-            _ in ()
-        }
+        let script = Script("website keys stop", rows: [SignedRows.keys(of: website).lenient], writes: writes)
+        return Query(script: script) { _ in () }
     }
 
     private static let stopKey = Statement(
