@@ -99,7 +99,11 @@ struct WebsiteRenewalTests {
         #expect(stored.certificate == shop.shown(new) && stored.former == [shop.shown])
         let audited = "SELECT count(*) FROM audit WHERE event = 'website.renewed' AND outcome = 'website'"
         #expect(try shop.rig.count(audited) == 1)
-        let changes = try shop.rig.text("SELECT changes AS value FROM audit_detail WHERE changes IS NOT NULL")
+        let changes = try shop.rig.text(
+            """
+            SELECT d.changes AS value FROM audit_detail d JOIN audit a ON a.operation = d.operation
+            WHERE a.event = 'website.renewed' AND a.outcome = 'website'
+            """)
         let serial = try JSONReader.read(Array(changes.utf8)).object?["serial"]?.object
         #expect(serial?["before"] == .string(shop.shown.serial) && serial?["after"] == .string(new.serial))
         #expect(shop.rig.sink.lines.contains { $0.contains("event=website.renewed") && $0.contains(new.serial) })

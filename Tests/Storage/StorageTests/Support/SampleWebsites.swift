@@ -34,6 +34,8 @@ extension Sample {
             _ = try await store.run(Websites.keys(of: website))
             _ = try await store.websiteExpiries(at: now)
             _ = try await store.run(Websites.unmoved(to: key(70), at: now))
+            try await store.run(Websites.stopKeys(of: website, [key(73)], at: now))
+            _ = try await store.run(Websites.endKeys(of: website, at: now, now: now, as: operation()))
             _ = try await store.run(Websites.set(website, isDisabled: true, at: now, as: operation()))
             _ = try await store.run(WebsiteRemoval.users(of: website, limit: 10))
             _ = try await store.run(WebsiteRemoval.finish(website, at: now, as: operation()))
