@@ -79,7 +79,7 @@ extension Accounts.User {
         return codes.isLocked ? "had locked codes" : "had \(codes.failures) wrong codes"
     }
 
-    /// What an unlock lifts, with the values before and after.
+    /// The values before and after an unlock.
     fileprivate var lifted: ChangedValues {
         var values = ChangedValues(unlocking: state)
         values.note("codes", codes.isLocked ? "locked" : "open", "open")

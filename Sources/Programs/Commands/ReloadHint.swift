@@ -1,7 +1,7 @@
 import Daemon
 
 extension Settings {
-    /// What to do after a change of files that relays have read.
+    /// The next step after a change of files that relays have read.
     public var reloadHint: String { "Now reload every relay: \(waysToReload)." }
 
     /// The ways to reload a relay. That by the control socket, if there is one, shows the outcome.

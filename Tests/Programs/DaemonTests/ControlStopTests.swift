@@ -150,7 +150,7 @@ import World
         await stop.value
     }
 
-    /// Nothing depends on the answer to a read, so its caller is disconnected.
+    /// The caller of a read is disconnected, because nothing depends on the answer.
     @Test func readEndsWithoutAnAnswer() async throws {
         let site = try await Site()
         defer { site.resources.close() }

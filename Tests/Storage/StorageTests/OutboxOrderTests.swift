@@ -40,7 +40,7 @@ import World
         return found.rows
     }
 
-    /// One website has more due entries than ten leases take, and goes on adding some. The entry of another
+    /// A website has more due entries than ten leases take, and goes on adding some. The entry of another
     /// website waits for those that were due before it, and for no others: neither for newer ones, nor for
     /// the same ones again, when their first leases end before they are worked on.
     @Test(arguments: engines) func entryWaitsForThoseThatWereDueBeforeItAlone(_ engine: Engine) async throws {

@@ -88,7 +88,7 @@ import World
         try await fixture.finish(login, by: phone)
     }
 
-    /// Who may be a proxy, and which policies hold, decides about logins.
+    /// Proxies and policies decide about logins.
     @Test func changesOfAReloadAreInLogAndAudit() async throws {
         let fixture = try await Fixture.start()
         let before = try TextFile.bytes(fixture.relay.file("server.pem"))

@@ -143,7 +143,7 @@ import Testing
     func allDeadLettersAreReplayedAtTheSocket(_ kind: StoreKind) async throws {
         let fixture = try await Fixture(kind) { try $0.set("control.socket", to: "unix:control") }
         _ = try await fixture.registered("ada")
-        // One more than a relay lists, and one that no relay wrote.
+        // There is one more than a relay lists, and one that no relay wrote.
         let count = 10_001
         let digits = (0..<10).map { "SELECT \($0) AS d" }.joined(separator: " UNION ALL ")
         let number = "10000 * e.d + 1000 * a.d + 100 * b.d + 10 * c.d + f.d"
@@ -168,7 +168,7 @@ import Testing
         #expect(report["replayed"]?.array?.count == 10_000)
         #expect(try fixture.relay.count("SELECT count(*) FROM outbox WHERE dead_at IS NOT NULL") == 1)
         #expect(try fixture.trail("outbox.replayed", outcome: "user.locked") == Int64(count) - 1)
-        // Nothing is left but the row that is not genuine.
+        // The row that is not genuine is left.
         let again = try await ControlPeer.run([Array(words.dropLast())], at: fixture.relay.file("control"))[0]
         #expect(again.output.contains("Replayed: 0.") && again.output.contains("Not replayed: 1, because"), "\(again)")
     }

@@ -57,7 +57,7 @@ import Testing
     /// The new store is complete, and nothing was renamed.
     @Test func formerStoreStaysBeforeTheFirstRename() async throws {
         let lost = try await lose()
-        // What a killed run leaves: the new store under its own name.
+        // A killed run leaves the new store under its own name.
         let copied = try await Child.run("/bin/cp", [lost.copy, lost.unfinished])
         try #require(copied.status == 0)
         try await lost.relay.restart()

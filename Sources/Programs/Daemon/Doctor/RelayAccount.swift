@@ -8,7 +8,7 @@ struct RelayAccount: Sendable, Equatable {
     let name: String
     let user: uid_t
     let groups: Set<gid_t>
-    /// How the account was found, for the report.
+    /// The source of the account's name, for the report.
     let origin: String
 
     /// Finds the account: that of the unit of systemd, or else the owner of the server's key, which only

@@ -33,7 +33,7 @@ struct SettingsInUse: Sendable {
         self.digests = digests
     }
 
-    /// What differs in the settings that come after these.
+    /// The settings that differ in those that come after these.
     struct Difference {
         /// The settings, and then the files.
         fileprivate(set) var names: [String] = []
