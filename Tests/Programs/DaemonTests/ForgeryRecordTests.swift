@@ -55,6 +55,10 @@ import World
         #expect(record.admit("user beyond") == nil)
         // Another table is not hidden by that.
         #expect(record.admit("device 1") == false)
+        // A chain may first have a wrong link, and then be cut.
+        #expect(record.admit("audit_link 1", "the link is not genuine") == false)
+        #expect(record.admit("audit_link 1", "its chain ended") == false)
+        #expect(record.admit("audit_link 1", "its chain ended") == nil)
         time.advance(by: ForgeryRecord.period - .seconds(1))
         #expect(record.admit("user 1") == nil && record.admit("user beyond") == nil)
         time.advance(by: .seconds(1))
@@ -107,5 +111,7 @@ import World
         try rig.forge("DROP TABLE audit_detail")
         try await rig.on { _ in await record.record("row.forged", row: "user 1") }
         #expect(sink.lines.count { $0.contains("event=audit.unrecorded name=row.forged") } == 1)
+        // It does not count, so the next discovery is written.
+        #expect(record.admit("user 1") == false)
     }
 }
