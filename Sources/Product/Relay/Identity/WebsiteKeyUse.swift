@@ -1,4 +1,3 @@
-import Bytes
 import Domain
 import Log
 import Synchronization
@@ -28,7 +27,16 @@ public struct WebsiteKeyUse: Sendable, Equatable {
     }
 
     /// Identifies the certificate among all.
-    fileprivate var id: String { Hex.encode(thumbprint) + (certificate?.serial ?? "") }
+    fileprivate struct ID: Hashable, Comparable {
+        let thumbprint: [UInt8]
+        let serial: String
+
+        static func < (a: ID, b: ID) -> Bool {
+            a.thumbprint == b.thumbprint ? a.serial < b.serial : a.thumbprint.lexicographicallyPrecedes(b.thumbprint)
+        }
+    }
+
+    fileprivate var id: ID { ID(thumbprint: thumbprint, serial: certificate?.serial ?? "") }
 }
 
 /// The time from which a website has no valid certificate, unless it is renewed.
@@ -51,9 +59,9 @@ public struct WebsiteExpiry: Sendable, Equatable {
 final class UsedWebsiteKeys: Sendable {
     private struct State {
         /// The last use of each certificate that is not written.
-        var uses: [String: WebsiteKeyUse] = [:]
+        var uses: [WebsiteKeyUse.ID: WebsiteKeyUse] = [:]
         /// When the use of each certificate was written last.
-        var written: [String: Timestamp] = [:]
+        var written: [WebsiteKeyUse.ID: Timestamp] = [:]
     }
 
     private static let pause = Duration.seconds(60)

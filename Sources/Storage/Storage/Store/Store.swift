@@ -13,6 +13,8 @@ public final class Store: Sendable {
     /// The version of the tables when the store was opened. A later migration keeps the tables
     /// usable by programs that know this version.
     public let schemaVersion: Int64
+    /// Whether no statement of this program needs newer tables.
+    private let hasAllTables: Bool
     /// The hosts with their ports, or the socket, that the store may connect to; empty if the store
     /// is a file.
     public let hosts: [String]
@@ -42,6 +44,7 @@ public final class Store: Sendable {
         self.reads = reads ?? writes
         self.watching = watching ?? self.reads
         self.schemaVersion = schemaVersion
+        hasAllTables = schemaVersion >= SchemaState.known
         self.limit = limit
         self.time = time
     }
@@ -77,7 +80,7 @@ public final class Store: Sendable {
 
     private func run(_ script: Script, in lane: Lane) async throws(StoreFailure) -> [Rows] {
         let loop = EventLoop.current
-        let (fitting, missing) = script.fitting(schemaVersion)
+        let (fitting, missing) = hasAllTables ? (script, []) : script.fitting(schemaVersion)
         let script = try fitting.resolved(by: keys.personal)
         let cause = AuditCause(
             actor: Actor.current?.text ?? author.actor, request: LoggedRequest.id,
