@@ -306,6 +306,12 @@ extension Rows {
 extension Script {
     /// Returns the script with its personal values in the form that sessions get.
     func resolved(by personal: PersonalSealer?) throws(StoreFailure) -> Script {
+        if let short {
+            let form = ShortForm(
+                subject: short.subject, rows: short.rows, reads: short.reads, decide: short.decide,
+                guarded: { () throws(StoreFailure) in try short.guarded().resolved(by: personal) })
+            return Script(name, operation: operation, mayHaveRun: mayHaveRun, short: form)
+        }
         guard (writes + reads).contains(where: \.hasPersonalValues) else { return self }
         var forms: [PersonalValue.Content: [SQLValue]] = [:]
         var resolvedWrites: [BoundStatement] = []

@@ -61,6 +61,9 @@ public struct Rows: Sendable, RandomAccessCollection {
         self.changes = changes
     }
 
+    /// The result of a query that found nothing.
+    static let none = Rows(changes: 0)
+
     public var startIndex: Int { 0 }
     public var endIndex: Int { columns.count == 0 ? 0 : values.count / columns.count }
 

@@ -54,11 +54,16 @@ struct SQLNames: Sendable {
 
     /// Whether the labels of a call are these names, in this order.
     func equals(_ labels: KeyValuePairs<SQLName, SQLValue>) -> Bool {
-        guard labels.count == ends.count else { return false }
+        labels.count == ends.count && begin(with: labels)
+    }
+
+    /// Whether the first names are the labels of a call, in this order.
+    func begin(with labels: KeyValuePairs<SQLName, SQLValue>) -> Bool {
+        guard labels.count <= ends.count else { return false }
         return bytes.withUnsafeBytes { bytes in
             var start = 0
-            for (index, end) in ends.enumerated() {
-                guard Self.equals(bytes[start..<end], labels[index].key.bytes) else { return false }
+            for (label, end) in zip(labels, ends) {
+                guard Self.equals(bytes[start..<end], label.key.bytes) else { return false }
                 start = end
             }
             return true

@@ -1,3 +1,5 @@
+import Relay
+
 /// A value that is bound to a statement or read from a row. Timestamps are text; Booleans are
 /// integers.
 public enum SQLValue: Sendable {
@@ -74,13 +76,16 @@ public struct Script: Sendable {
     /// nobody needs it. If the script was committed before, and does not run again, the number is 1
     /// after a lost answer, because that commit was most probably its own, and else 0.
     let reported: Int?
+    /// The short form, if the script has one. The script then has no statements of its own.
+    let short: ShortForm?
 
-    var isReadOnly: Bool { writes.isEmpty && rows.allSatisfy { $0.use == .relied } }
+    var isReadOnly: Bool { short == nil && writes.isEmpty && rows.allSatisfy { $0.use == .relied } }
 
     public init(
         _ name: StaticString, operation: [UInt8]? = nil, mayHaveRun: Bool = false, rows: [SignedRows] = [],
         writes: [BoundStatement] = [], reads: [BoundStatement] = [], reporting reported: Int? = nil
     ) {
+        short = nil
         self.rows = rows
         self.name = name
         self.operation = operation
@@ -88,6 +93,19 @@ public struct Script: Sendable {
         self.writes = writes
         self.reads = reads
         self.reported = reported
+    }
+
+    init(_ name: StaticString, operation: [UInt8]?, mayHaveRun: Bool, short: ShortForm) {
+        self.name = name
+        self.operation = operation
+        self.mayHaveRun = mayHaveRun
+        self.short = short
+        (rows, writes, reads, reported) = ([], [], [], nil)
+    }
+
+    /// The script in its guarded form.
+    var guarded: Script {
+        get throws(StoreFailure) { try short?.guarded() ?? self }
     }
 
     /// Returns the script without the statements that need newer tables, and the indices of the

@@ -41,11 +41,15 @@ final class Lane: Sendable {
         /// The number of consecutive conflicts that the lane reports as a fault. Fewer are normal
         /// if several relays write.
         var conflicts = 10
+        /// Whether scripts may run in their short forms. Tests turn it off to compare both.
+        var usesShortForms = true
     }
 
     /// A submission with the results of its earlier attempts.
     struct Entry: Sendable {
         let submission: Submission
+        /// The script in the form that runs next.
+        private(set) var script: Script
         /// Whether the script may have been committed already.
         var isRetry: Bool
         /// Whether the answer to a COMMIT with this entry was lost.
@@ -56,17 +60,33 @@ final class Lane: Sendable {
         /// Whether the lane has looked up, after a statement failed, if the script was committed.
         var isLookedUp = false
         var failures = 0
+        /// Whether the script's short form has declined.
+        var hasDeclined = false
 
         init(_ submission: Submission) {
             self.submission = submission
+            script = submission.script
             isRetry = submission.script.mayHaveRun
+        }
+
+        /// Whether nothing speaks against the short form, if the script has one.
+        private var mayBeShort: Bool { !hasDeclined && !isRetry && !alone && failures == 0 }
+
+        /// Chooses the form in which the script runs.
+        ///
+        /// - Parameter mayBeShort: whether the short form may run at all.
+        mutating func chooseForm(mayBeShort: Bool) throws(StoreFailure) {
+            guard script.short != nil, !mayBeShort || !self.mayBeShort else { return }
+            script = try script.guarded
         }
 
         var tenant: Tenant { submission.tenant }
         var statements: Int {
-            let script = submission.script
+            if let short = script.short { return short.rows.count + short.reads.count + Self.shortWrites }
             return script.writes.count + script.reads.count + script.rows.count
         }
+        /// The writes of a short form, roughly.
+        private static let shortWrites = 7
         /// The part of its tenant's turn that this entry uses. An entry that needs a transaction
         /// for itself uses at least a whole turn.
         var cost: Int { alone ? max(statements, Lane.turn) : statements }
@@ -220,10 +240,11 @@ final class Lane: Sendable {
         if batch.contains(where: { $0.failures > Self.patientConflicts }) { pause() }
         let begun = time.instant()
         let authenticator = keys.current
+        let batch = inTheirForms(batch, mayBeShort: authenticator != nil && limits.usesShortForms)
         var transaction = Transaction(batch, purpose, authenticator == nil ? nil : chain, keys.personal)
         var hasWritten = false
         var place: SessionHost?
-        let outcome: Result<[Result<[Rows], StoreFailure>], SessionFailure> = session.withLock { session in
+        let outcome: Result<[Transaction.Answer], SessionFailure> = session.withLock { session in
             let before = session.changes
             defer {
                 hasWritten = session.changes != before
@@ -241,12 +262,43 @@ final class Lane: Sendable {
             noteSuccess(hasWritten: hasWritten)
             let taken = time.instant() - begun
             queue.withLock { $0.budget.took(taken, for: batch.reduce(0) { $0 + $1.statements }) }
-            deliver(zip(batch, results).map { ($0.submission, $1) })
+            deliver(batch, results)
         case .failure(let failure):
             let isAway = recordResult(failure, hadBegun: transaction.hasBegun)
             guard !isAway else { return refuse(batch, .unavailable(failure.message)) }
             retry(batch, after: failure, hadBegun: transaction.hasBegun)
         }
+    }
+
+    /// Chooses the form of each script. A script that cannot be made is answered with the reason.
+    private func inTheirForms(_ batch: [Entry], mayBeShort: Bool) -> [Entry] {
+        var ready: [Entry] = []
+        ready.reserveCapacity(batch.count)
+        for var entry in batch {
+            do throws(StoreFailure) {
+                try entry.chooseForm(mayBeShort: mayBeShort)
+                ready.append(entry)
+            } catch {
+                deliver([(entry.submission, .failure(error))])
+            }
+        }
+        return ready
+    }
+
+    /// Delivers the answers of a batch. Scripts whose short form declined run again.
+    private func deliver(_ batch: [Entry], _ answers: [Transaction.Answer]) {
+        var ended: [(Submission, ScriptResult)] = []
+        var declined: [Entry] = []
+        for (var entry, answer) in zip(batch, answers) {
+            switch answer {
+            case .ended(let result): ended.append((entry.submission, result))
+            case .declined:
+                entry.hasDeclined = true
+                declined.append(entry)
+            }
+        }
+        deliver(ended)
+        if !declined.isEmpty { requeue(declined, atFront: true) }
     }
 
     /// Refuses these scripts and all that wait.
@@ -325,7 +377,7 @@ final class Lane: Sendable {
                 for index in batch.indices { batch[index].alone = true }
                 break
             }
-            let script = batch[0].submission.script
+            let script = batch[0].script
             guard script.operation != nil, !batch[0].isLookedUp else {
                 return deliver([(batch[0].submission, .failure(.internal("\(script.name): \(message)")))])
             }

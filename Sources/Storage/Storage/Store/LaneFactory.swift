@@ -23,6 +23,7 @@ struct LaneFactory {
         var limits = Lane.Limits()
         limits.batch = options.batch
         limits.waiting = options.waiting
+        limits.usesShortForms = options.usesShortForms
         self.limits = limits
         self.time = time
         self.randomness = randomness

@@ -80,7 +80,8 @@ public final class Store: Sendable {
 
     private func run(_ script: Script, in lane: Lane) async throws(StoreFailure) -> [Rows] {
         let loop = EventLoop.current
-        let (fitting, missing) = hasAllTables ? (script, []) : script.fitting(schemaVersion)
+        // A short form needs the newest tables.
+        let (fitting, missing) = hasAllTables ? (script, []) : try script.guarded.fitting(schemaVersion)
         let script = try fitting.resolved(by: keys.personal)
         let cause = AuditCause(
             actor: Actor.current?.text ?? author.actor, request: LoggedRequest.id,

@@ -25,6 +25,8 @@ public struct StoreOptions: Sendable {
     public var personal: PersonalSealer?
     /// Whether audit rows are signed in a chain. False is only for benchmarks.
     public var chainsAudit = true
+    /// Whether scripts may run in their short forms. False is only for tests of the guarded ones.
+    public var usesShortForms = true
     /// Is called with the head of this program's audit rows when the store closes, if it wrote any.
     public var onClose: (@Sendable (AuditHead) -> Void)?
     /// The program, for the audit.

@@ -1,10 +1,11 @@
 import Relay
 
-/// Runs a batch of scripts in one transaction, in their order in the queue.
+/// Runs a batch of scripts in one transaction, the guarded ones in their order in the queue.
 ///
 /// Purpose: it does the work between BEGIN and COMMIT. It looks up operations that may already be
-/// committed, checks signed rows (`RowCheck`), runs the writes and reads, signs the changed
-/// rows, and appends a link to the chain of the audit (`AuditBatch`).
+/// committed, checks signed rows (`RowCheck`), runs the writes and reads, and signs the changed
+/// rows. Then it runs the short forms, which see what the guarded scripts wrote (`ShortBatch`). It
+/// appends a link to the chain of the audit (`AuditBatch`), and commits.
 ///
 /// Invariants: a script does not run if a row that must be genuine is not (`SignedRows.Use`). A
 /// script that was committed before runs only its reads. After any failure other than `.lost`, the
@@ -15,7 +16,18 @@ import Relay
 ///
 /// `UnknownCommitTests.swift`, `RowCheckTests.swift` and `ContractTests.swift` test it.
 struct Transaction {
+    /// The end of a script.
+    enum Answer: Sendable {
+        case ended(ScriptResult)
+        /// The short form does not fit, and has written nothing: the guarded script must run.
+        case declined
+    }
+
+    /// The entries with guarded scripts, and their places in the batch.
     private let entries: [Lane.Entry]
+    private let places: [Int]
+    private var shorts: ShortBatch
+    private let count: Int
     private let purpose: Purpose
     /// The chain of the audit rows; nil if the transaction only reads or has no keys.
     private let chain: AuditChain?
@@ -24,44 +36,73 @@ struct Transaction {
     private(set) var hasBegun = false
 
     init(_ entries: [Lane.Entry], _ purpose: Purpose, _ chain: AuditChain?, _ personal: PersonalSealer?) {
-        self.entries = entries
+        places = entries.indices.filter { entries[$0].script.short == nil }
+        self.entries = places.map { entries[$0] }
+        shorts = ShortBatch(entries)
+        count = entries.count
         self.purpose = purpose
         self.chain = chain
         self.personal = personal
     }
 
-    /// Runs the scripts and returns the results of each script's reads. After a failure other than
-    /// `.lost`, no change of any script remains. A script that relies on a row that is not genuine
-    /// does not run; the others do.
+    /// Runs the scripts and returns the end of each. After a failure other than `.lost`, no change
+    /// of any script remains. A script that relies on a row that is not genuine does not run; the
+    /// others do.
+    ///
+    /// - Parameter authenticator: the row keys; without them, no script may have a short form.
     mutating func run(
         on session: any Session, rows authenticator: RowAuthenticator?
-    ) throws(SessionFailure) -> [Result<[Rows], StoreFailure>] {
+    ) throws(SessionFailure) -> [Answer] {
         try session.begin(purpose)
         hasBegun = true
         do throws(SessionFailure) {
             let audit = AuditBatch(chain, try chain?.next(on: session), authenticator, personal)
             let done = try committedBefore(on: session)
-            guard let authenticator, entries.contains(where: { !$0.submission.script.rows.isEmpty }) else {
+            guard let authenticator, !shorts.isEmpty || entries.contains(where: { !$0.script.rows.isEmpty }) else {
                 let steps = steps(without: done, forged: [:], audit)
                 let rows = try session.run(steps)
                 try audit.commit(steps, rows, on: session)
-                return answers(rows[...], done, forged: [:])
+                return merged(answers(rows[...], done, forged: [:]))
             }
-            if purpose != .writing { return try read(on: session, authenticator) }
-            var check = RowCheck(entries.map(\.submission.script), purpose, authenticator)
-            try check.check(session.run(check.steps))
-            let steps = steps(without: done, forged: check.forged, audit)
-            let written = check.written(without: done)
-            // The rows to sign are read after the scripts, in the same exchange with the server.
-            let rows = try session.run(steps + written.map { $0.reading(for: purpose) })
-            try check.record(steps, rows)
-            let signatures = try check.signatures(written, rows.dropFirst(steps.count))
-            try audit.commit(steps, rows, signatures, on: session)
-            return answers(rows[...], done, forged: check.forged)
+            if purpose != .writing { return merged(try read(on: session, authenticator)) }
+            return try write(on: session, authenticator, audit, done)
         } catch {
             session.rollBack()
             throw error
         }
+    }
+
+    /// Runs a batch that writes, with checks and signatures.
+    private mutating func write(
+        on session: any Session, _ authenticator: RowAuthenticator, _ audit: AuditBatch, _ done: Set<Int>
+    ) throws(SessionFailure) -> [Answer] {
+        var check = RowCheck(entries.map(\.script), purpose, authenticator)
+        if !entries.isEmpty { try check.check(session.run(check.steps)) }
+        let steps = steps(without: done, forged: check.forged, audit)
+        let written = check.written(without: done)
+        // The rows to sign are read after the scripts, in the same exchange with the server. So is
+        // what the short forms decide by.
+        let rows = try session.run(steps + written.map { $0.reading(for: purpose) } + shorts.steps)
+        try check.record(steps, rows)
+        let found = rows.dropFirst(steps.count)
+        let signatures = try check.signatures(written, found.prefix(written.count))
+        guard !shorts.isEmpty else {
+            try audit.commit(steps, rows, signatures, on: session)
+            return merged(answers(rows[...], done, forged: check.forged))
+        }
+        let writes = try shorts.decide(by: found.dropFirst(written.count), authenticator, personal, audit)
+        let results = writes.isEmpty ? [] : try session.run(writes)
+        try shorts.check(results)
+        try audit.commit(steps + writes, rows.prefix(steps.count) + results, signatures, on: session)
+        return merged(answers(rows[...], done, forged: check.forged))
+    }
+
+    /// Returns the answers of all entries in the order of the batch.
+    private func merged(_ guarded: [ScriptResult]) -> [Answer] {
+        var answers = [Answer](repeating: .declined, count: count)
+        for (place, answer) in zip(places, guarded) { answers[place] = .ended(answer) }
+        shorts.answer(&answers)
+        return answers
     }
 
     /// Runs a batch that only reads. It sends checks and reads together, because there are no
@@ -69,7 +110,7 @@ struct Transaction {
     private func read(
         on session: any Session, _ authenticator: RowAuthenticator
     ) throws(SessionFailure) -> [Result<[Rows], StoreFailure>] {
-        var check = RowCheck(entries.map(\.submission.script), purpose, authenticator)
+        var check = RowCheck(entries.map(\.script), purpose, authenticator)
         let checks = check.steps
         let reads = DistinctSteps(steps(without: [], forged: [:], AuditBatch()))
         let rows = try session.run(checks + reads.distinct)
@@ -87,11 +128,11 @@ struct Transaction {
         var steps: [BoundStatement] = []
         for (index, entry) in entries.enumerated() where forged[index] == nil {
             if !done.contains(index) {
-                for write in entry.submission.script.writes {
+                for write in entry.script.writes {
                     steps.append(audit.completed(write, by: entry.submission.cause))
                 }
             }
-            steps.append(contentsOf: entry.submission.script.reads)
+            steps.append(contentsOf: entry.script.reads)
         }
         return steps
     }
@@ -103,7 +144,7 @@ struct Transaction {
         var at = rows.startIndex
         return entries.enumerated().map { index, entry in
             if let name = forged[index] { return .failure(.forged(name)) }
-            let script = entry.submission.script
+            let script = entry.script
             let isDone = done.contains(index)
             let reported = script.reported.map { isDone ? Rows(changes: entry.wasLost ? 1 : 0) : rows[at + $0] }
             if !isDone { at += script.writes.count }
@@ -115,8 +156,8 @@ struct Transaction {
     /// Returns the indices of the retried scripts that are already committed.
     private func committedBefore(on session: any Session) throws(SessionFailure) -> Set<Int> {
         let retried = entries.enumerated().compactMap { index, entry -> (Int, BoundStatement)? in
-            guard entry.isRetry, !entry.submission.script.writes.isEmpty,
-                let operation = entry.submission.script.operation
+            guard entry.isRetry, !entry.script.writes.isEmpty,
+                let operation = entry.script.operation
             else { return nil }
             return (index, Self.lookUp(operation: .blob(operation)))
         }

@@ -449,14 +449,14 @@ enum Sample {
             publicKey: nil, thumbprint: key(number), revocation: nil, binding: nil, approval: nil, at: now)
     }
 
-    static func asked(_ number: Int, of user: Int) -> NewChallenge {
+    static func asked(_ number: Int, of user: Int, isPushed: Bool = true) -> NewChallenge {
         NewChallenge(
             id: id(number), website: website, user: id(user), life: ChallengeLife(expiresAt: later), policy: "{}",
             context: Array("{}".utf8), nonce: bytes(1) + bytes(2), number: nil, approves: nil, language: nil,
             trace: nil, otherwise: .pull,
-            pushes: [
-                NewChallenge.PushEntry(id: id(number + 5000), device: id(user), leasedUntil: later, holder: relay)
-            ],
+            pushes: isPushed
+                ? [NewChallenge.PushEntry(id: id(number + 5000), device: id(user), leasedUntil: later, holder: relay)]
+                : [],
             expiry: id(number), next: NewChallenge.NextFactor(id: id(number + 6000), due: later, holder: nil),
             askedAt: now)
     }

@@ -73,6 +73,11 @@ extension Store {
 enum Audit {
     static let happened = Statement("SELECT at FROM audit WHERE operation = :operation")
 
+    /// The result of `happened` for a change that a short form makes.
+    static func happened(at moment: SQLValue) -> Rows { Rows(happenedColumns, [moment]) }
+
+    private static let happenedColumns = ResultColumns(["at"], of: "a short form")
+
     /// The end of every statement that writes the audit: a repeated change leaves the existing row
     /// as it is. MariaDB returns an existing row, too, and `repeated` tells it from a new one.
     static let once = """

@@ -8,11 +8,10 @@ extension Store: AskStore {
         _ challenge: NewChallenge, within limits: AskLimits, as operation: Operation
     ) async throws(StoreFailure) -> AskOutcome {
         let script = AskScript(challenge: challenge, limits: limits, operation: operation)
-        let change = Change(
-            "ask", operation, rows: script.rows,
-            script.markUser + script.supersedeOthers + script.insertPushes + script.insertChallenge + script.notify,
-            reads: script.reads)
-        return try await run(Query(change: change) { rows throws(StoreFailure) in try AskScript.outcome(rows) })
+        return try await run(
+            Query(script: Script("ask", operation, short: script.short)) { rows throws(StoreFailure) in
+                try AskScript.outcome(rows)
+            })
     }
 }
 
@@ -22,7 +21,13 @@ struct AskScript {
     let limits: AskLimits
     let operation: Operation
 
-    fileprivate var rows: [SignedRows] {
+    /// The script in its guarded form.
+    var guarded: Script {
+        let writes = markUser + supersedeOthers + insertPushes + insertChallenge + notify
+        return Change("ask", operation, rows: rows, writes, reads: reads).script
+    }
+
+    private var rows: [SignedRows] {
         [
             .user(challenge.user).signed, .website(challenge.website), .challenge(challenge.id).signed,
             .entries(for: challenge.id).signed,

@@ -8,22 +8,10 @@ extension Store {
         -> ChallengeEndResult?
     {
         let effects = AnswerEffects(closing, operation)
-        let script = CloseScript(closing: closing, operation: operation)
-        // The effects include the `login.decided` entries of all the user's challenges, also of
-        // this one.
-        let rows =
-            closing.rows + Recoveries.rows(answeredBy: closing, as: operation)
-            + (effects?.rows ?? [LoginDecidedRows.row(closing.challenge, as: operation)])
-            + (closing.code?.announcedRows(as: operation) ?? [])
-        let change = Change(
-            "close", operation, rows: rows,
-            script.lockUser + script.endChallenge + script.endSteps + script.useCode + script.updatePhone
-                + script.useAssertion + script.notify + (closing.code?.announced(closing, as: operation) ?? [])
-                + Recoveries.answered(closing, as: operation)
-                + (effects?.after ?? []),
-            reads: effects?.reads ?? [])
+        let close = CloseScript(closing: closing, operation: operation)
+        let script = close.short.map { Script("close", operation, short: $0) } ?? close.guarded(with: effects)
         return try await run(
-            Query(change: change) { rows throws(StoreFailure) in
+            Query(script: script) { rows throws(StoreFailure) in
                 guard rows.happened else { return nil }
                 guard let effects else { return ChallengeEndResult(became: nil, others: []) }
                 return try effects.came(of: rows)
@@ -58,6 +46,24 @@ struct CloseScript {
 
     var now: SQLValue { .timestamp(closing.at) }
     var challenge: SQLValue { .id(closing.challenge) }
+
+    /// Makes the script in its guarded form.
+    func guarded(with effects: AnswerEffects?) -> Script {
+        // The effects include the `login.decided` entries of all the user's challenges, also of
+        // this one.
+        let rows =
+            closing.rows + Recoveries.rows(answeredBy: closing, as: operation)
+            + (effects?.rows ?? [LoginDecidedRows.row(closing.challenge, as: operation)])
+            + (closing.code?.announcedRows(as: operation) ?? [])
+        let change = Change(
+            "close", operation, rows: rows,
+            lockUser + endChallenge + endSteps + useCode + updatePhone + useAssertion + notify
+                + (closing.code?.announced(closing, as: operation) ?? [])
+                + Recoveries.answered(closing, as: operation)
+                + (effects?.after ?? []),
+            reads: effects?.reads ?? [])
+        return change.script
+    }
 }
 
 /// Part 1 locks the user's row. The lock keeps the guards about phone and user true until the
