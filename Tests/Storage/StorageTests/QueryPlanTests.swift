@@ -57,6 +57,10 @@ import Testing
                 #expect(table == nil, "\(scanned) is scanned by \(plan.sql)")
             }
         }
+        // The tables of a checked read are merged into it.
+        let unmerged = plans.filter { $0.isChecked && $0.scanned.contains { $0.hasPrefix("<derived") } }
+        #expect(unmerged.map(\.sql) == [])
+        #expect(plans.count(where: \.isChecked) > 5)
         // A statement that no verb here runs would not have been checked.
         #expect(Set(plans.map(\.index)).count == (try Self.statementsInSources()))
         // The exceptions do scan, so an unwanted scan would have been found.
@@ -125,6 +129,9 @@ private struct Plan: Sendable {
     let index: Int
     let sql: String
     let scanned: [String]
+
+    /// Whether it is a checked read (`CheckedTable`).
+    var isChecked: Bool { sql.contains("AS check_rights") }
 
     /// Whether the statement gives the table this name.
     func names(_ table: String, _ name: String) -> Bool {

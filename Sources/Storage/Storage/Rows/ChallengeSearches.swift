@@ -18,14 +18,6 @@ extension SignedRows {
     private static let challengesOfLease = RowSearch(
         .challenge, where: "id IN (SELECT o.challenge_id FROM outbox o WHERE o.lease = :lease)")
 
-    /// The challenges without a decision that have not expired.
-    static func openChallenges(of user: UserID, at now: Timestamp) -> SignedRows {
-        openChallengesOfUser(user: .id(user), now: .timestamp(now))
-    }
-
-    private static let openChallengesOfUser = RowSearch(
-        .challenge, where: "user_id = :user AND decided_at IS NULL AND expires_at > :now")
-
     /// The challenges that are open or were decided at that moment. The search finds the same
     /// challenges before and after a change that ends them.
     static func endedChallenges(of user: UserID, at now: Timestamp) -> SignedRows {

@@ -8,10 +8,6 @@ extension SignedRows {
 
     private static let deviceByID = RowSearch(.device, where: "id = :device")
 
-    static func device(key thumbprint: [UInt8]) -> SignedRows { deviceByKey(thumbprint: .blob(thumbprint)) }
-
-    private static let deviceByKey = RowSearch(.device, where: "thumbprint = :thumbprint")
-
     static func devices(of user: UserID) -> SignedRows { devicesOfUser(user: .id(user)) }
 
     private static let devicesOfUser = RowSearch(.device, where: "user_id = :user")

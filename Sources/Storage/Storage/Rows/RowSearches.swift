@@ -18,14 +18,6 @@ extension SignedRows {
 
     private static let websiteByName = RowSearch(.website, where: "name = :name")
 
-    static func website(calling thumbprint: [UInt8]) -> SignedRows { websiteOfPhone(thumbprint: .blob(thumbprint)) }
-
-    private static let websiteOfPhone = RowSearch(
-        .website,
-        where: """
-            id = (SELECT u.website_id FROM device d JOIN user u ON u.id = d.user_id WHERE d.thumbprint = :thumbprint)
-            """)
-
     static func website(of entry: OutboxEntryID) -> SignedRows { websiteOfEntry(entry: .id(entry)) }
 
     private static let websiteOfEntry = RowSearch(
@@ -69,11 +61,6 @@ extension SignedRows {
 
     private static let userByNames = RowSearch(
         .user, where: "website_id = (SELECT w.id FROM website w WHERE w.name = :website) AND username = :username")
-
-    static func user(calling thumbprint: [UInt8]) -> SignedRows { userOfPhone(thumbprint: .blob(thumbprint)) }
-
-    private static let userOfPhone = RowSearch(
-        .user, where: "id = (SELECT d.user_id FROM device d WHERE d.thumbprint = :thumbprint)")
 
     static func user(of entry: OutboxEntryID) -> SignedRows { userOfEntry(entry: .id(entry)) }
 

@@ -109,16 +109,20 @@ struct CheckedRow {
     let rights: Int64
     let mac: [UInt8]?
 
-    init(_ row: Row, of table: SignedTable) throws(SessionFailure) {
+    /// Reads the columns of `SignedTable.columns`.
+    ///
+    /// - Parameter start: the place of the first of them.
+    init(_ row: Row, from start: Int = 0, of table: SignedTable) throws(SessionFailure) {
         do {
             self.table = table
             // Some covered columns are expressions without a name.
-            values = try table.covered.indices.map { try row.value(at: $0) }
-            rights = try row.integer("rights")
+            let end = start + table.covered.count
+            values = Array(try row.values(at: start..<end))
+            rights = try row.integer(at: end)
             // SQLite stores a value of any type. A value that is not a MAC must not stop scripts
             // that only take rights away. An INSERT that finds a row without a MAC sets an empty
             // one (`WrittenRows`), and MariaDB pads it with zeros.
-            if case .blob(let bytes) = try row.value("mac"), bytes.contains(where: { $0 != 0 }) {
+            if case .blob(let bytes) = try row.value(at: end + 1), bytes.contains(where: { $0 != 0 }) {
                 mac = bytes
             } else {
                 mac = nil

@@ -103,6 +103,20 @@ public struct Row: Sendable {
         return values[values.startIndex + column]
     }
 
+    func integer(at column: Int) throws(StoreFailure) -> Int64 {
+        let value = try value(at: column)
+        guard case .integer(let number) = value else { throw mismatch("\(column)", "an integer", value) }
+        return number
+    }
+
+    /// Returns the values of neighbouring columns.
+    func values(at columns: Range<Int>) throws(StoreFailure) -> ArraySlice<SQLValue> {
+        guard columns.lowerBound >= 0, columns.upperBound <= values.count else {
+            throw .internal("a row has no columns \(columns)")
+        }
+        return values[(values.startIndex + columns.lowerBound)..<(values.startIndex + columns.upperBound)]
+    }
+
     public func value(_ column: SQLName) throws(StoreFailure) -> SQLValue {
         values[values.startIndex + (try columns.index(of: column))]
     }

@@ -95,6 +95,9 @@ public struct Script: Sendable {
         self.reported = reported
     }
 
+    /// Whether it relies on signed rows or writes some.
+    var namesSignedRows: Bool { !rows.isEmpty || reads.contains { !$0.statement.checks.isEmpty } }
+
     init(_ name: StaticString, operation: [UInt8]?, mayHaveRun: Bool, short: ShortForm) {
         self.name = name
         self.operation = operation

@@ -24,14 +24,20 @@ public final class Statement: Sendable {
     /// The version of the tables that the statement needs. On older ones it is left out of its
     /// script: it changes nothing and finds nothing.
     let since: Int64
+    /// The tables whose rows the result has, with what a check needs of them (`CheckedTable`).
+    let checks: [CheckedTable]
 
     private static let made = Atomic<Int>(0)
 
     public convenience init(_ sql: String, since: Int64 = 0) { self.init(sql, written: nil, since: since) }
 
-    init(_ sql: String, written: WrittenRows?, insertsAudit: Bool = false, since: Int64 = 0) {
+    init(
+        _ sql: String, written: WrittenRows?, insertsAudit: Bool = false, since: Int64 = 0,
+        checks: [CheckedTable] = []
+    ) {
         self.sql = sql
         self.since = since
+        self.checks = checks
         self.written = written
         self.insertsAudit = insertsAudit
         precondition(insertsAudit || !sql.contains("RETURNING \(AuditRow.list)"), "use Statement.audit: \(sql)")

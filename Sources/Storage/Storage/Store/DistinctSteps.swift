@@ -7,7 +7,7 @@
 struct DistinctSteps {
     /// A statement and its values, as they are compared.
     private struct Question: Hashable {
-        let statement: ObjectIdentifier
+        let statement: Int
         let values: [SQLValue]
     }
 
@@ -18,7 +18,7 @@ struct DistinctSteps {
     init(_ steps: [BoundStatement]) {
         var known: [Question: Int] = [:]
         for step in steps {
-            let question = Question(statement: ObjectIdentifier(step.statement), values: step.values)
+            let question = Question(statement: step.statement.index, values: step.values)
             if let place = known[question] {
                 places.append(place)
             } else {
@@ -30,5 +30,5 @@ struct DistinctSteps {
     }
 
     /// Returns the result of each statement, from those of `distinct`.
-    func answers(_ rows: ArraySlice<Rows>) -> [Rows] { places.map { rows[rows.startIndex + $0] } }
+    func answers<Result>(_ results: ArraySlice<Result>) -> [Result] { places.map { results[results.startIndex + $0] } }
 }

@@ -1,6 +1,7 @@
 import Relay
 
-/// Runs a batch of scripts in one transaction, the guarded ones in their order in the queue.
+/// Runs a batch of scripts in one transaction. Those that only read come first, then the guarded
+/// ones in their order in the queue, and then the short forms.
 ///
 /// Purpose: it does the work between BEGIN and COMMIT. It looks up operations that may already be
 /// committed, checks signed rows (`RowCheck`), runs the writes and reads, and signs the changed
@@ -36,7 +37,13 @@ struct Transaction {
     private(set) var hasBegun = false
 
     init(_ entries: [Lane.Entry], _ purpose: Purpose, _ chain: AuditChain?, _ personal: PersonalSealer?) {
-        places = entries.indices.filter { entries[$0].script.short == nil }
+        // Scripts that only read run first: the MACs of changed rows are written last, so a checked
+        // read after a write would find them forged. A database in memory has one lane for both.
+        let guarded = entries.indices.filter { entries[$0].script.short == nil }
+        let reading = guarded.filter { entries[$0].script.isReadOnly }
+        places =
+            reading.isEmpty || reading.count == guarded.count
+            ? guarded : reading + guarded.filter { !entries[$0].script.isReadOnly }
         self.entries = places.map { entries[$0] }
         shorts = ShortBatch(entries)
         count = entries.count
@@ -58,11 +65,12 @@ struct Transaction {
         do throws(SessionFailure) {
             let audit = AuditBatch(chain, try chain?.next(on: session), authenticator, personal)
             let done = try committedBefore(on: session)
-            guard let authenticator, !shorts.isEmpty || entries.contains(where: { !$0.script.rows.isEmpty }) else {
+            guard let authenticator, !shorts.isEmpty || entries.contains(where: \.script.namesSignedRows) else {
                 let steps = steps(without: done, forged: [:], audit)
                 let rows = try session.run(steps)
                 try audit.commit(steps, rows, on: session)
-                return merged(answers(rows[...], done, forged: [:]))
+                let unchecked = [String?](repeating: nil, count: steps.count)
+                return merged(answers(rows[...], unchecked[...], done, forged: [:]))
             }
             if purpose != .writing { return merged(try read(on: session, authenticator)) }
             return try write(on: session, authenticator, audit, done)
@@ -84,17 +92,18 @@ struct Transaction {
         // what the short forms decide by.
         let rows = try session.run(steps + written.map { $0.reading(for: purpose) } + shorts.steps)
         try check.record(steps, rows)
+        let forgedRows = try Self.forgedRows(steps, rows, authenticator)
         let found = rows.dropFirst(steps.count)
         let signatures = try check.signatures(written, found.prefix(written.count))
         guard !shorts.isEmpty else {
             try audit.commit(steps, rows, signatures, on: session)
-            return merged(answers(rows[...], done, forged: check.forged))
+            return merged(answers(rows[...], forgedRows[...], done, forged: check.forged))
         }
         let writes = try shorts.decide(by: found.dropFirst(written.count), authenticator, personal, audit)
         let results = writes.isEmpty ? [] : try session.run(writes)
         try shorts.check(results)
         try audit.commit(steps + writes, rows.prefix(steps.count) + results, signatures, on: session)
-        return merged(answers(rows[...], done, forged: check.forged))
+        return merged(answers(rows[...], forgedRows[...], done, forged: check.forged))
     }
 
     /// Returns the answers of all entries in the order of the batch.
@@ -109,17 +118,29 @@ struct Transaction {
     /// writes that must wait for a check. Requests that ask the same share one answer.
     private func read(
         on session: any Session, _ authenticator: RowAuthenticator
-    ) throws(SessionFailure) -> [Result<[Rows], StoreFailure>] {
+    ) throws(SessionFailure) -> [ScriptResult] {
         var check = RowCheck(entries.map(\.script), purpose, authenticator)
         let checks = check.steps
         let reads = DistinctSteps(steps(without: [], forged: [:], AuditBatch()))
         let rows = try session.run(checks + reads.distinct)
         try session.commit()
         try check.check(rows.prefix(checks.count))
-        let answered = reads.answers(rows.dropFirst(checks.count))
-        return answers(answered[...], [], forged: [:]).enumerated().map { index, answer in
+        let found = rows.dropFirst(checks.count)
+        let forged = try Self.forgedRows(reads.distinct, found, authenticator)
+        let all = answers(reads.answers(found)[...], reads.answers(forged[...])[...], [], forged: [:])
+        return all.enumerated().map { index, answer in
             check.forged[index].map { .failure(.forged($0)) } ?? answer
         }
+    }
+
+    /// Returns the names of rows that are not genuine, one for each result of a checked read.
+    private static func forgedRows(
+        _ steps: [BoundStatement], _ found: some Collection<Rows>, _ authenticator: RowAuthenticator
+    ) throws(SessionFailure) -> [String?] {
+        var names: [String?] = []
+        names.reserveCapacity(steps.count)
+        for (step, rows) in zip(steps, found) { names.append(try step.forgedRow(in: rows, authenticator)) }
+        return names
     }
 
     private func steps(
@@ -138,9 +159,11 @@ struct Transaction {
     }
 
     /// Divides the results of `steps` among the scripts.
+    ///
+    /// - Parameter forgedRows: for each result the name of a row that is not genuine.
     private func answers(
-        _ rows: ArraySlice<Rows>, _ done: Set<Int>, forged: [Int: String]
-    ) -> [Result<[Rows], StoreFailure>] {
+        _ rows: ArraySlice<Rows>, _ forgedRows: ArraySlice<String?>, _ done: Set<Int>, forged: [Int: String]
+    ) -> [ScriptResult] {
         var at = rows.startIndex
         return entries.enumerated().map { index, entry in
             if let name = forged[index] { return .failure(.forged(name)) }
@@ -149,7 +172,9 @@ struct Transaction {
             let reported = script.reported.map { isDone ? Rows(changes: entry.wasLost ? 1 : 0) : rows[at + $0] }
             if !isDone { at += script.writes.count }
             defer { at += script.reads.count }
-            return .success(rows[at..<(at + script.reads.count)] + [reported].compactMap(\.self))
+            let reads = at..<(at + script.reads.count)
+            if let name = forgedRows[reads].lazy.compactMap(\.self).first { return .failure(.forged(name)) }
+            return .success(rows[reads] + [reported].compactMap(\.self))
         }
     }
 

@@ -5,13 +5,17 @@ import Relay
 enum Challenges {
     /// The columns of the challenge `c` and its user `u`.
     static let columns = """
-        c.id AS challenge_id, c.user_id AS challenge_user_id, c.state AS challenge_state,
-        c.decision AS challenge_decision, c.reason AS challenge_reason, c.expires_at AS challenge_expires_at,
+        c.id AS challenge_id, c.user_id AS challenge_user_id, c.expires_at AS challenge_expires_at,
         c.policy AS challenge_policy, c.context AS challenge_context, c.number AS challenge_number,
+        c.nonce AS challenge_nonce, c.approves AS challenge_approves, \(others)
+        """
+
+    /// Those of them that a checked read of the challenge does not have.
+    static let others = """
+        c.state AS challenge_state, c.decision AS challenge_decision, c.reason AS challenge_reason,
         c.factor AS challenge_factor, c.proof AS challenge_proof, c.device_id AS challenge_device_id,
         c.decided_at AS challenge_decided_at, c.operation AS challenge_operation, u.token AS challenge_token,
-        c.nonce AS challenge_nonce, c.receipt AS challenge_receipt, c.uv AS challenge_uv,
-        c.approves AS challenge_approves, c.place_check AS challenge_place_check,
+        c.receipt AS challenge_receipt, c.uv AS challenge_uv, c.place_check AS challenge_place_check,
         c.place_distance AS challenge_place_distance, c.attested AS challenge_attested,
         c.assertion AS challenge_assertion, c.trace AS challenge_trace, c.asked_at AS challenge_asked_at
         """

@@ -166,10 +166,11 @@ private let changeOfPIN = Statement(
 /// The PIN of a phone: its columns, and the parts of an approval that depend on it.
 enum PINRows {
     /// The columns of the alias `d`.
-    static let columns = """
-        d.pin_key, d.puk_key, d.pin_version, d.pin_failures, d.puk_failures, d.unlock_operation, d.unlock_counter,
-        d.unlock_until, d.unlock_failures
-        """
+    static let columns =
+        "d.pin_key, d.puk_key, d.pin_version, d.unlock_operation, d.unlock_counter, d.unlock_until, \(otherColumns)"
+
+    /// Those of them that a checked read of the phone does not have.
+    static let otherColumns = "d.pin_failures, d.puk_failures, d.unlock_failures"
 
     static func ofPhone(_ phone: PhoneCredential) -> BoundStatement {
         pinOfPhone(device: .id(phone.id), key: .blob(phone.key))

@@ -9,7 +9,7 @@ extension Store {
     ) async throws(StoreFailure) -> AskSubject? {
         let statements = SubjectStatements(subject)
         let script = Script(
-            "subject", rows: [subject.row(of: website)],
+            "subject",
             reads: [
                 statements.user(website: .id(website), subject: subject.value),
                 statements.phones(website: .id(website), subject: subject.value),
@@ -76,12 +76,18 @@ private struct SubjectStatements {
 private let ofToken = "u.website_id = :website AND u.token = :subject"
 private let ofName = "u.website_id = :website AND u.username = :subject"
 
-private let userByToken = Statement("\(userColumns) WHERE \(ofToken)")
-private let userByName = Statement("\(userColumns) WHERE \(ofName)")
-private let userColumns = """
-    SELECT u.id, u.username, u.language, u.policy, u.codes_locked_at IS NOT NULL AS are_codes_locked,
-    u.proved_at IS NOT NULL AS is_proved, u.identity_confirmed_at IS NOT NULL AS is_identity_confirmed FROM user u
-    """
+/// The user's row alone is checked. A phone's row is checked when the phone answers, and a factor's
+/// row when a code is made with it. One row that is not genuine therefore does not prevent a login
+/// with another factor.
+private let userByToken = Statement(
+    checking: [asked], userColumns, from: "\(SignedTable.user.checked(as: "u")) WHERE \(ofToken)")
+private let userByName = Statement(
+    checking: [asked], userColumns, from: "\(SignedTable.user.checked(as: "u")) WHERE \(ofName)")
+private let asked = CheckedTable(.user, as: "u")
+private let userColumns = [
+    "u.language", "u.codes_locked_at IS NOT NULL AS are_codes_locked", "u.proved_at IS NOT NULL AS is_proved",
+    "u.identity_confirmed_at IS NOT NULL AS is_identity_confirmed",
+]
 
 private let phonesByToken = Statement("\(phoneColumns) AND \(ofToken) \(AskablePhones.order)")
 private let phonesByName = Statement("\(phoneColumns) AND \(ofName) \(AskablePhones.order)")

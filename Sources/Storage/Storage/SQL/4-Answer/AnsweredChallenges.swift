@@ -6,22 +6,21 @@ extension Store: AnswerStore {
     public func challenge(_ id: ChallengeID, of user: UserID) async throws(StoreFailure) -> ChallengeRow? {
         let (challenge, user) = (SQLValue.id(id), SQLValue.id(user))
         return try await self.challenge(
-            id, challengeOfUser(challenge: challenge, user: user), stepsOfUser(challenge: challenge, user: user))
+            challengeOfUser(challenge: challenge, user: user), stepsOfUser(challenge: challenge, user: user))
     }
 
     public func challenge(_ id: ChallengeID, of website: WebsiteID) async throws(StoreFailure) -> ChallengeRow? {
         let (challenge, website) = (SQLValue.id(id), SQLValue.id(website))
         return try await self.challenge(
-            id, challengeOfWebsite(challenge: challenge, website: website),
+            challengeOfWebsite(challenge: challenge, website: website),
             stepsOfWebsite(challenge: challenge, website: website))
     }
 
     private func challenge(
-        _ id: ChallengeID, _ challenge: BoundStatement, _ steps: BoundStatement
+        _ challenge: BoundStatement, _ steps: BoundStatement
     ) async throws(StoreFailure) -> ChallengeRow? {
-        let script = Script("challenge", rows: [.challenge(id), .user(asked: id)], reads: [challenge, steps])
-        return try await run(
-            Query(script: script) { rows throws(StoreFailure) in
+        try await run(
+            Query(script: Script("challenge", reads: [challenge, steps])) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 var steps: [ChallengeRow.Step] = []
                 for step in rows[1] { steps.append(try ChallengeSteps.read(step)) }
@@ -30,10 +29,19 @@ extension Store: AnswerStore {
     }
 }
 
-private let challengeOfUser = Statement("\(challengeColumns) AND c.user_id = :user")
-private let challengeOfWebsite = Statement("\(challengeColumns) AND c.website_id = :website")
-private let challengeColumns =
-    "SELECT \(Challenges.columns) FROM challenge c JOIN user u ON u.id = c.user_id WHERE c.id = :challenge"
+private let challengeOfUser = Statement(
+    checking: challengeTables, [Challenges.others], from: "\(challengeByID) AND c.user_id = :user")
+private let challengeOfWebsite = Statement(
+    checking: challengeTables, [Challenges.others], from: "\(challengeByID) AND c.website_id = :website")
+
+private let challengeTables = [
+    CheckedTable(.challenge, as: "c", prefix: "challenge_"), CheckedTable(.user, as: "u", prefix: "asked_"),
+]
+
+private let challengeByID = """
+    \(SignedTable.challenge.checked(as: "c")) JOIN \(SignedTable.user.checked(as: "u")) ON u.id = c.user_id
+    WHERE c.id = :challenge
+    """
 
 private let stepsOfUser = Statement("\(stepColumns) AND c.user_id = :user ORDER BY s.ordinal")
 private let stepsOfWebsite = Statement("\(stepColumns) AND c.website_id = :website ORDER BY s.ordinal")

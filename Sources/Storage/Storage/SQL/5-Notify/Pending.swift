@@ -4,9 +4,7 @@ import World
 
 extension Store: PendingStore {
     public func pending(of user: UserID, at now: Timestamp) async throws(StoreFailure) -> [Pending] {
-        let script = Script(
-            "pending", rows: [.openChallenges(of: user, at: now)],
-            reads: [openOfUser(user: .id(user), now: .timestamp(now))])
+        let script = Script("pending", reads: [openOfUser(user: .id(user), now: .timestamp(now))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 var pending: [Pending] = []
@@ -27,15 +25,20 @@ extension Store: PendingStore {
 /// browser is shown. The user therefore sees one request at a time. A user who has expired sees
 /// none.
 private let openOfUser = Statement(
-    """
-    SELECT c.id, c.nonce, c.context, c.expires_at, c.asked_at, (SELECT s.factor FROM step s
-    WHERE s.challenge_id = c.id AND s.state IN ('queued', 'sent') AND s.factor IN ('push', 'pull')
-    ORDER BY s.ordinal LIMIT 1) AS unseen_factor, c.policy
-    FROM challenge c WHERE c.user_id = :user AND c.decided_at IS NULL AND c.expires_at > :now
-    AND NOT EXISTS (SELECT 1 FROM user u WHERE u.id = c.user_id AND u.expires_at <= :now)
-    AND NOT EXISTS (SELECT 1 FROM challenge k WHERE k.user_id = c.user_id AND k.known > c.known
-    AND k.decided_at IS NULL AND k.expires_at > :now) ORDER BY c.asked_at, c.id
-    """)
+    checking: [CheckedTable(.challenge, as: "c")],
+    [
+        "c.asked_at",
+        """
+        (SELECT s.factor FROM step s WHERE s.challenge_id = c.id AND s.state IN ('queued', 'sent')
+        AND s.factor IN ('push', 'pull') ORDER BY s.ordinal LIMIT 1) AS unseen_factor
+        """,
+    ],
+    from: """
+        \(SignedTable.challenge.checked(as: "c")) WHERE c.user_id = :user AND c.decided_at IS NULL AND c.expires_at > :now
+        AND NOT EXISTS (SELECT 1 FROM user u WHERE u.id = c.user_id AND u.expires_at <= :now)
+        AND NOT EXISTS (SELECT 1 FROM challenge k WHERE k.user_id = c.user_id AND k.known > c.known
+        AND k.decided_at IS NULL AND k.expires_at > :now) ORDER BY c.asked_at, c.id
+        """)
 
 extension Store {
     public func markSeen(_ challenge: ChallengeID, at now: Timestamp) async throws(StoreFailure) {

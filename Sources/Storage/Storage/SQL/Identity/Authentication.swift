@@ -8,24 +8,23 @@ extension Store: AuthenticationStore {
     ) async throws(StoreFailure) -> WebsiteRow? {
         try await run(
             Query(
-                script: Script(
-                    "website", rows: [.website(named: name), .websiteKey(key)],
-                    reads: [websiteByKey(name: .text(name), thumbprint: .blob(key))])
+                script: Script("website", reads: [websiteByKey(name: .text(name), thumbprint: .blob(key))])
             ) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 // The statement does not contain the time, so that the requests of a website that
                 // wait together are one read.
-                if let end = try row.optionalTimestamp("ends_at"), end <= now { return nil }
+                if let end = try row.optionalTimestamp("key_ends_at"), end <= now { return nil }
                 return try WebsiteColumns.read(row)
             })
     }
 }
 
 private let websiteByKey = Statement(
-    """
-    SELECT \(WebsiteColumns.list), k.ends_at FROM website w JOIN website_key k ON k.website_id = w.id
-    WHERE w.name = :name AND k.thumbprint = :thumbprint AND w.state = 'active'
-    """)
+    checking: [WebsiteColumns.checked, CheckedTable(.websiteKey, as: "k", prefix: "key_")],
+    from: """
+        \(SignedTable.website.checked(as: "w")) JOIN \(SignedTable.websiteKey.checked(as: "k")) ON k.website_id = w.id
+        WHERE w.name = :name AND k.thumbprint = :thumbprint AND w.state = 'active'
+        """)
 
 /// The columns of the website of a request, and how they are read.
 enum WebsiteColumns {
@@ -33,6 +32,9 @@ enum WebsiteColumns {
     static let list = """
         w.id AS website_id, w.name AS website_name, w.display_name AS website_display_name, w.policy AS website_policy
         """
+
+    /// The same columns in a checked read.
+    static let checked = CheckedTable(.website, as: "w", prefix: "website_")
 
     static func read(_ row: Row) throws(StoreFailure) -> WebsiteRow {
         WebsiteRow(
@@ -53,10 +55,8 @@ extension Store {
     }
 
     private func device(_ step: BoundStatement, _ key: [UInt8]) async throws(StoreFailure) -> DeviceRow? {
-        // The website's row is checked, too, because its policy applies to the phone's answers.
-        let rows: [SignedRows] = [.device(key: key), .user(calling: key), .website(calling: key)]
-        return try await run(
-            Query(script: Script("device", rows: rows, reads: [step])) { rows throws(StoreFailure) in
+        try await run(
+            Query(script: Script("device", reads: [step])) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return DeviceRow(
                     id: try row.id("id"), user: try row.id("user_id"), state: try row.word("state"),
@@ -68,12 +68,22 @@ extension Store {
     }
 }
 
-private let deviceByKeyAndID = Statement("\(deviceOfKey) AND d.id = :device")
-private let deviceByKey = Statement(deviceOfKey)
+private let deviceByKeyAndID = Statement(
+    checking: deviceTables, deviceColumns, from: "\(deviceOfKey) AND d.id = :device")
+private let deviceByKey = Statement(checking: deviceTables, deviceColumns, from: deviceOfKey)
+
+/// The website's row is checked, too, because its policy applies to the phone's answers.
+private let deviceTables = [
+    CheckedTable(.device, as: "d"), CheckedTable(.user, as: "u", prefix: "owner_"), WebsiteColumns.checked,
+]
+
+private let deviceColumns = [
+    "d.state", "d.failures", "d.failed_at", "d.pin_sequence", PINRows.otherColumns,
+    "\(NoticeRows.unread("u.id")) AS unread",
+]
 
 private let deviceOfKey = """
-    SELECT d.id, d.user_id, d.state, d.public_key, d.failures, d.failed_at, d.platform, d.pin_sequence, \(PINRows.columns),
-    \(NoticeRows.unread("u.id")) AS unread, \(WebsiteColumns.list)
-    FROM device d JOIN user u ON u.id = d.user_id JOIN website w ON w.id = u.website_id
+    \(SignedTable.device.checked(as: "d")) JOIN \(SignedTable.user.checked(as: "u")) ON u.id = d.user_id
+    JOIN \(SignedTable.website.checked(as: "w")) ON w.id = u.website_id
     WHERE w.state = 'active' AND d.thumbprint = :thumbprint
     """
