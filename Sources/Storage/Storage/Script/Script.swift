@@ -30,7 +30,8 @@ extension SQLValue: Hashable {
         case .null: hasher.combine(0)
         case .integer(let number): hasher.combine(number)
         case .text(let text): hasher.combine(text.utf8)
-        case .blob(let bytes): hasher.combine(bytes)
+        // Not byte by byte, as an array is hashed.
+        case .blob(let bytes): bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
         case .personal(let value): hasher.combine(value)
         }
     }
@@ -40,7 +41,8 @@ extension Hasher {
     /// Adds a text by its bytes.
     mutating func combine(_ text: String.UTF8View) {
         combine(text.count)
-        for byte in text { combine(byte) }
+        let isWhole: Void? = text.withContiguousStorageIfAvailable { combine(bytes: UnsafeRawBufferPointer($0)) }
+        if isWhole == nil { for byte in text { combine(byte) } }
     }
 }
 

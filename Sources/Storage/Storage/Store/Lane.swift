@@ -48,8 +48,9 @@ final class Lane: Sendable {
     /// A submission with the results of its earlier attempts.
     struct Entry: Sendable {
         let submission: Submission
-        /// The script in the form that runs next.
-        private(set) var script: Script
+        /// The guarded form, if it must run in place of the short one. It is in a box because entries
+        /// are copied often.
+        private var guarded: Guarded?
         /// Whether the script may have been committed already.
         var isRetry: Bool
         /// Whether the answer to a COMMIT with this entry was lost.
@@ -65,7 +66,6 @@ final class Lane: Sendable {
 
         init(_ submission: Submission) {
             self.submission = submission
-            script = submission.script
             isRetry = submission.script.mayHaveRun
         }
 
@@ -76,8 +76,17 @@ final class Lane: Sendable {
         ///
         /// - Parameter mayBeShort: whether the short form may run at all.
         mutating func chooseForm(mayBeShort: Bool) throws(StoreFailure) {
-            guard script.short != nil, !mayBeShort || !self.mayBeShort else { return }
-            script = try script.guarded
+            guard guarded == nil, submission.script.short != nil, !mayBeShort || !self.mayBeShort else { return }
+            guarded = Guarded(try submission.script.guarded)
+        }
+
+        /// The script in the form that runs next.
+        var script: Script { guarded?.script ?? submission.script }
+
+        private final class Guarded: Sendable {
+            let script: Script
+
+            init(_ script: Script) { self.script = script }
         }
 
         var tenant: Tenant { submission.tenant }
