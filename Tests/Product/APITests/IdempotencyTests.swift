@@ -31,6 +31,43 @@ struct IdempotencyTests {
         #expect(await shop.send("POST", "/login", body)["challenge"] != first["challenge"])
     }
 
+    /// A login claims its key with its own change, unless it supersedes another one or may not be opened.
+    @Test func everyKindOfLoginKeepsItsAnswer() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        _ = try await shop.enrol("bob")
+        _ = try await shop.enrol("eve")
+        try rig.relay.execute("UPDATE user SET state = 'locked' WHERE username = 'eve'")
+        let requests: [(body: JSONObject, key: String, status: Int)] = [
+            (["username": "bob"], "usual", 201), (["username": "bob"], "superseding", 201),
+            (["username": "eve"], "locked", 201), (["username": "nobody"], "unknown", 404),
+        ]
+        for round in 1...2 {
+            for (body, name, status) in requests {
+                let answer = await shop.send("POST", "/login", body, fields: key(name))
+                #expect(answer.status == status, "\(name)")
+                #expect((answer.fields["idempotency-replayed"] == "true") == (round == 2), "\(name)")
+            }
+        }
+        #expect(try rig.relay.count("SELECT count(*) FROM challenge") == 3)
+        let kept = "SELECT count(*) FROM idempotency i JOIN challenge c ON c.operation = i.operation"
+        #expect(try rig.relay.count("\(kept) WHERE i.state = 'done' AND i.status = 201 AND i.holder IS NULL") == 3)
+    }
+
+    @Test func loginUnderAKeyCountsOnceInTheLimits() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop", ["limit-logins-minute": "3"])
+        _ = try await shop.enrol("bob")
+        // The later ones supersede the former.
+        for number in 1...3 {
+            let answer = await shop.send("POST", "/login", ["username": "bob"], fields: key("\(number)"))
+            #expect(answer.status == 201)
+        }
+        #expect(await shop.send("POST", "/login", ["username": "bob"], fields: key("4")).status == 429)
+        // A repetition is no login.
+        #expect(await shop.send("POST", "/login", ["username": "bob"], fields: key("3")).status == 201)
+    }
+
     @Test func differentBodyUnderTheKeyIsAMismatch() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop")

@@ -66,6 +66,25 @@ import World
         #expect(try await shop.forgedRows().isEmpty)
     }
 
+    @Test(arguments: Engine.allCases) func keyIsClaimedOnceAndWithTheAnswer(engine: Engine) async throws {
+        let shop = try await Shop(engine, isShort: true, 1)
+        try await shop.change("UPDATE challenge SET state = 'answered', decision = 'deny', decided_at = asked_at")
+        let first = try await shop.ask(20_007, of: 7, claiming: "key")
+        guard case .stored = first else {
+            Issue.record("\(first)")
+            return
+        }
+        let kept = "status = 201 AND answer = x'70757368' AND state = 'done'"
+        #expect(try await shop.count("idempotency WHERE \(kept)") == 1)
+        #expect(try await shop.forgedRows().isEmpty)
+        // The same user and another one, and then a user with an open challenge.
+        #expect(try await shop.ask(20_107, of: 7, claiming: "key") == .unclaimed)
+        #expect(try await shop.ask(20_008, of: 8, claiming: "key") == .unclaimed)
+        #expect(try await shop.ask(20_207, of: 7, claiming: "other") == .unclaimed)
+        #expect(try await shop.count("challenge WHERE decided_at IS NULL") == 1)
+        #expect(try await shop.count("idempotency WHERE \(kept)") == 1)
+    }
+
     @Test(arguments: Engine.allCases) func forgedRowIsReportedAndStopsOnlyItsScript(engine: Engine) async throws {
         let shop = try await Shop(engine, isShort: true, 1)
         try await shop.change("UPDATE challenge SET state = 'answered', decision = 'deny', decided_at = asked_at")
@@ -177,6 +196,21 @@ private final class Shop: Sendable {
             ? "operation, at, event, website_id, user_id, challenge_id, device_id, outcome, proof, repeated" : "*"
         let found = try await store.run(Script("rows", reads: [Statement("SELECT \(columns) FROM \(table)")()]))[0]
         return found.map { "\($0.members)" }.sorted()
+    }
+}
+
+extension Shop {
+    /// Asks a user with a request under an idempotency key, whose answer is the name of the factor.
+    func ask(_ number: Int, of user: Int, claiming key: String) async throws -> AskOutcome {
+        let claim = IdempotencyClaim(
+            request: IdempotentRequest(website: Sample.website, route: "/login", key: key, content: []),
+            createdAt: Sample.now
+        ) { factor in
+            StoredResponse(state: .done, status: 201, sealed: Array((factor?.rawValue ?? "").utf8))
+        }
+        let limits = AskLimits(since: Sample.now - .seconds(300), logins: 50, pushes: 50)
+        return try await store.ask(
+            Sample.asked(number, of: user), within: limits, claiming: claim, as: operation())
     }
 }
 

@@ -81,6 +81,12 @@ struct APIResponse: Sendable {
 /// The outcome of a verb: an answer, or a held request.
 enum VerbOutcome: Sendable {
     case answer(APIResponse)
+    /// An answer that the change has kept under the idempotency key.
+    case kept(APIResponse)
+    /// Nothing has happened: the idempotency key must be claimed before the change.
+    ///
+    /// - Parameter isCounted: whether the request was counted in the website's limits.
+    case unclaimed(isCounted: Bool)
     /// A held request with its longest time. `finish` makes the answer after the event or the
     /// timeout, or holds the request again.
     case hold(HeldRequests.Ticket, Duration, finish: @Sendable () async throws(Refusal) -> VerbOutcome)

@@ -92,6 +92,14 @@ struct RequestContext: Sendable {
     private func act(_ caller: Caller, _ body: JSONObject, once repeated: IdempotentRequest) async throws(Problem)
         -> Outcome
     {
+        var isCounted = false
+        if form.claimsKeys {
+            switch await attempt(caller, body, claiming: repeated) {
+            case .kept(let answer): return .response(end(answer.counting(for: caller)))
+            case .unclaimed(let wasCounted): isCounted = wasCounted
+            case .answer, .hold, nil: break
+            }
+        }
         let repetition: IdempotencyOutcome
         do throws(Refusal) {
             repetition = try await api.relay.begin(repeated)
@@ -99,7 +107,8 @@ struct RequestContext: Sendable {
             throw Problem(error)
         }
         switch repetition {
-        case .run(let operation): return await act(caller, body, as: operation, repeated: repeated)
+        case .run(let operation):
+            return await act(caller, body, as: operation, repeated: repeated, isCounted: isCounted)
         case .kept(let status, let body):
             var answer = APIResponse(status: status, body: body)
             if status >= 400, let language = Problem.language(of: body) { answer.add(language) }
@@ -122,13 +131,29 @@ struct RequestContext: Sendable {
         }
     }
 
-    private func act(
-        _ caller: Caller, _ body: JSONObject, as operation: Operation, repeated: IdempotentRequest?
-    ) async -> Outcome {
-        let call = VerbCall(
+    /// Lets the verb claim the idempotency key with its change. If it does not come to that, the key
+    /// is claimed first, and the verb runs again: it then reports what prevents the change.
+    private func attempt(
+        _ caller: Caller, _ body: JSONObject, claiming repeated: IdempotentRequest
+    ) async -> VerbOutcome? {
+        var call = call(body, as: api.relay.operations.new(isRepeatable: true))
+        call.unclaimed = repeated
+        return try? await form.run(call, for: caller)
+    }
+
+    private func call(_ body: JSONObject, as operation: Operation) -> VerbCall {
+        VerbCall(
             api: api, claim: claim, pathParameters: pathParameters, body: body,
             operation: operation.speaking(AcceptLanguage.read(request.fields)), remote: request.remote,
             waitLimit: Preference.wait(request.fields), fields: request.fields, trace: access.trace)
+    }
+
+    private func act(
+        _ caller: Caller, _ body: JSONObject, as operation: Operation, repeated: IdempotentRequest?,
+        isCounted: Bool = false
+    ) async -> Outcome {
+        var call = call(body, as: operation)
+        call.isCounted = isCounted
         let verdict: VerbOutcome
         do throws(Refusal) {
             verdict = try await form.run(call, for: caller)
@@ -186,6 +211,10 @@ struct RequestContext: Sendable {
         switch verdict {
         case .answer(let answer):
             return .response(await end(answer.counting(for: held), operation, repeated))
+        case .kept, .unclaimed:
+            // Our own bug: only an attempt to claim a key ends like this.
+            api.log.error("api.undeclared", [.name: "claim"])
+            return .response(await end(answer(Problem(.broken)), operation, repeated))
         case .hold(let ticket, let duration, let finish):
             return .held(
                 Hold(duration: duration, owner: held.website?.name ?? "", wait: ticket) {

@@ -16,6 +16,10 @@ struct VerbCall: Sendable {
     /// The operation of the change, with the languages that the request asks for. It is the same if
     /// the request comes again under its idempotency key.
     let operation: Operation
+    /// The request under its idempotency key, if the verb may claim the key with its own change.
+    var unclaimed: IdempotentRequest?
+    /// Whether the request was counted in the website's limits before.
+    var isCounted = false
     /// The source address of the request.
     let remote: String
     /// The seconds that the caller is willing to wait (`Prefer: wait=N`).

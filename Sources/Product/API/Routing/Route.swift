@@ -85,17 +85,21 @@ struct Form: Sendable {
     /// Whether this is the original form, in which a website answers for its own users. It is only
     /// for websites whose policy is `answers: website`. Other websites are refused.
     var isOriginal = false
+    /// Whether the verb can claim an idempotency key with its own change (`AnswerToKeep`).
+    var claimsKeys = false
     /// The answers, for the OpenAPI description.
     var answers: [(status: Int, content: String)] = []
 
     init(
         _ action: Action, _ parameters: [Parameter] = [], oneOf: [String] = [], isOriginal: Bool = false,
+        claimsKeys: Bool = false,
         answers: [(status: Int, content: String)]
     ) {
         self.action = action
         self.parameters = parameters
         self.oneOf = oneOf
         self.isOriginal = isOriginal
+        self.claimsKeys = claimsKeys
         self.answers = answers
     }
 

@@ -16,7 +16,7 @@ enum Ask {
                     P.token.optional, P.username.optional, P.request.optional, P.number.optional, P.ip.optional,
                     P.userAgent.optional, P.service.optional, P.action.optional, P.details.optional,
                     P.expiresIn.optional, P.factors.optional, P.minAssurance.optional, P.knownBrowser.optional,
-                ], oneOf: ["token", "username"],
+                ], oneOf: ["token", "username"], claimsKeys: true,
                 answers: [
                     (
                         201,
@@ -51,7 +51,21 @@ enum Ask {
             details: call[P.details] ?? [], expiresIn: call[P.expiresIn], factors: call[P.factors],
             minAssurance: call[P.minAssurance], isKnown: call[P.knownBrowser] == true)
         request.trace = call.trace
-        let asked = try await call.relay.login(request, by: website, as: call.operation)
+        request.isCounted = call.isCounted
+        guard let unclaimed = call.unclaimed else {
+            return .answer(answer(try await call.relay.login(request, by: website, as: call.operation)))
+        }
+        let kept = AnswerToKeep(unclaimed) { opened in
+            let answer = answer(opened)
+            return (answer.status, answer.body)
+        }
+        switch await call.relay.login(request, by: website, as: call.operation, keeping: kept) {
+        case .opened(let asked): return .kept(answer(asked))
+        case .unclaimed(let isCounted): return .unclaimed(isCounted: isCounted)
+        }
+    }
+
+    private static func answer(_ asked: OpenedChallenge) -> APIResponse {
         var body: JSONObject = [
             "login": .string(asked.verified ? "verified" : "unverified"), "challenge": .string(asked.challenge.text),
         ]
@@ -60,7 +74,7 @@ enum Ask {
         body.set("expires_at", .string(asked.expiresAt.rfc3339))
         if asked.areCodesLocked { body.set("codes", "locked") }
         body.set(missing: asked.missing)
-        return .answer(APIResponse(201, body))
+        return APIResponse(201, body)
     }
 
     @Sendable static func begin(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {

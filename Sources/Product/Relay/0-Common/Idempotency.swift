@@ -13,6 +13,9 @@ import World
 /// its creation. An answer that held a secret is not stored: the row then only records that it was
 /// shown.
 ///
+/// A verb that knows its answer before its change is stored needs neither commit of its own: the change
+/// inserts the row with the answer (`AnswerToKeep`). It does so only if nobody has used the key.
+///
 /// Invariant: an operation changes the store once, however often it runs. A repetition after an
 /// unknown end runs the same operation again, which finds the change done. Two requests do not
 /// normally run one operation at the same time. The row's holder ensures this among relays, and
@@ -113,6 +116,28 @@ public struct StoredResponse: Sendable {
     public let state: IdempotencyRow.State
     public let status: Int
     public let sealed: [UInt8]?
+}
+
+/// A request whose change claims its idempotency key and keeps its answer, instead of one commit
+/// before the change and one after it. It is for verbs that know their answer before the commit.
+public struct AnswerToKeep: Sendable {
+    public let request: IdempotentRequest
+    /// Makes the answer from what the change will have stored.
+    let answer: @Sendable (OpenedChallenge) -> (status: Int, body: [UInt8])
+
+    public init(_ request: IdempotentRequest, answer: @escaping @Sendable (OpenedChallenge) -> (Int, [UInt8])) {
+        self.request = request
+        self.answer = answer
+    }
+}
+
+/// The row of an idempotency key that a change writes with itself.
+public struct IdempotencyClaim: Sendable {
+    /// The request as the store has it.
+    public let request: IdempotentRequest
+    public let createdAt: Timestamp
+    /// Seals the answer, from the factor with which the challenge begins.
+    public let response: @Sendable (Factor?) throws -> StoredResponse
 }
 
 /// The treatment of a request under an Idempotency-Key.
@@ -275,6 +300,20 @@ extension Relay {
             try await store.finish(repeatable, as: operation.id, kept)
         }
         running.remove(operation.id)
+    }
+
+    /// Returns the row that a change writes with itself.
+    ///
+    /// - Parameter opened: what the change will have stored, from the challenge's first factor.
+    func claim(
+        _ kept: AnswerToKeep, at now: Timestamp, _ opened: @escaping @Sendable (Factor?) -> OpenedChallenge
+    ) -> IdempotencyClaim {
+        let (sealer, randomness, associated) = (sealer, randomness, associated(kept.request))
+        return IdempotencyClaim(request: kept.request.stored(by: sealer, in: epoch), createdAt: now) { factor in
+            let (status, body) = kept.answer(opened(factor))
+            let sealed = try sealer.seal(body, associated: associated, randomness: randomness)
+            return StoredResponse(state: .done, status: status, sealed: sealed)
+        }
     }
 
     /// Releases a request that ended without an answer to store.

@@ -4,13 +4,33 @@ import World
 /// The store port of the verb Ask: a website opens a challenge for a user, and its delivery begins.
 public protocol AskStore: Sendable {
     /// Returns the user with what Ask needs; nil if the website has no such user.
-    func subject(_ subject: Subject, of website: WebsiteID, within limits: AskLimits)
+    ///
+    /// - Parameter key: the idempotency key of the request, to learn whether it was used.
+    func subject(_ subject: Subject, of website: WebsiteID, within limits: AskLimits, key: IdempotentRequest?)
         async throws(StoreFailure) -> AskSubject?
     /// Stores the challenge if the login limit allows one more. With the user's row locked, it then
     /// decides how the challenge begins. If the user is locked, frozen or disabled, the challenge
     /// fails at once. Beyond the push limit, the challenge is stored but not pushed.
-    func ask(_ challenge: NewChallenge, within limits: AskLimits, as operation: Operation)
-        async throws(StoreFailure) -> AskOutcome
+    ///
+    /// - Parameter claim: claims the idempotency key of the request in the same change. The outcome
+    ///   is `unclaimed` if the key is used, or if the change is not a usual one.
+    func ask(
+        _ challenge: NewChallenge, within limits: AskLimits, claiming claim: IdempotencyClaim?, as operation: Operation
+    ) async throws(StoreFailure) -> AskOutcome
+}
+
+extension AskStore {
+    public func subject(
+        _ subject: Subject, of website: WebsiteID, within limits: AskLimits
+    ) async throws(StoreFailure) -> AskSubject? {
+        try await self.subject(subject, of: website, within: limits, key: nil)
+    }
+
+    public func ask(
+        _ challenge: NewChallenge, within limits: AskLimits, as operation: Operation
+    ) async throws(StoreFailure) -> AskOutcome {
+        try await ask(challenge, within: limits, claiming: nil, as: operation)
+    }
 }
 
 /// The origin of a challenge. A challenge ends only open ones of the same or a lower origin, is not
@@ -50,6 +70,8 @@ public enum AskOutcome: Sendable, Equatable {
     case limited(by: Timestamp)
     /// The user was deleted, or the website disabled, after it was read.
     case gone
+    /// Nothing is stored. The idempotency key must be claimed first.
+    case unclaimed
 }
 
 /// A stored challenge. It is the same when the operation is carried out again.
@@ -122,12 +144,15 @@ public struct AskSubject: Sendable, Equatable {
     /// When the login limit is reached: the time of the challenge that must no longer count before
     /// there is room for another. Otherwise nil.
     public let limitedBy: Timestamp?
+    /// Whether the idempotency key of the request was used.
+    public let isKeyUsed: Bool
 
     public init(
         user: UserID, username: String, language: String? = nil, policy: String? = nil, phones: [Phone],
         codes: [Factor],
-        areCodesLocked: Bool, enrolment: EnrolmentState, limitedBy: Timestamp?
+        areCodesLocked: Bool, enrolment: EnrolmentState, limitedBy: Timestamp?, isKeyUsed: Bool = false
     ) {
+        self.isKeyUsed = isKeyUsed
         self.user = user
         self.username = username
         self.language = language

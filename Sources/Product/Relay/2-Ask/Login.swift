@@ -60,6 +60,8 @@ public struct LoginRequest: Sendable {
     var isUnlimited = false
     /// Whether it must disturb no login of the user.
     var isReminder = false
+    /// Whether it was counted in the website's limits before.
+    public var isCounted = false
 
     var origin: AskOrigin { isReminder ? .reminder : isKnown ? .knownBrowser : .unknownBrowser }
 
@@ -105,24 +107,88 @@ public struct OpenedChallenge: Sendable, Equatable {
     public let missing: [EnrolmentStep]
 }
 
+/// The outcome of a login that claims its idempotency key.
+public enum ClaimedLogin: Sendable {
+    case opened(OpenedChallenge)
+    /// Nothing is stored.
+    ///
+    /// - Parameter isCounted: whether the login was counted in the website's limits.
+    case unclaimed(isCounted: Bool)
+}
+
 extension Relay {
     /// Opens a challenge for a user. A repetition of the same operation returns the stored
     /// challenge.
     public func login(
         _ request: LoginRequest, by website: Website, as operation: Operation
     ) async throws(Refusal) -> OpenedChallenge {
-        let now = time.now()
         // The operation of an approval follows from the change, so it may always have run.
-        if !request.isUnlimited, request.approves == nil || !operation.mayHaveRun {
+        if !request.isUnlimited, !request.isCounted, request.approves == nil || !operation.mayHaveRun {
             try await takeLogin(of: website, as: operation)
         }
+        let asked = try await prepared(request, by: website, as: operation, key: nil)
+        // A flood costs only reads. An operation that may have run before is not refused here: its
+        // challenge may be stored already, and then counts in the limit.
+        if let blocker = asked.subject.limitedBy, !operation.mayHaveRun {
+            throw limited(by: blocker, asked.subject, asked.website)
+        }
+        let outcome = try await withStore("login") { () async throws(StoreFailure) in
+            try await store.ask(asked.plan.challenge, within: asked.limits, as: operation)
+        }
+        switch outcome {
+        case .gone, .unclaimed: throw .notFound
+        case .limited(let blocker): throw limited(by: blocker, asked.subject, asked.website)
+        case .stored(let stored): return await self.asked(stored, by: asked)
+        }
+    }
+
+    /// Opens a challenge for a user in the usual case, with one change that also claims the
+    /// idempotency key and keeps the answer. In any other case it stores nothing: then `begin` must
+    /// claim the key, and the other form of `login` opens the challenge or reports what prevents it.
+    public func login(
+        _ request: LoginRequest, by website: Website, as operation: Operation, keeping kept: AnswerToKeep
+    ) async -> ClaimedLogin {
+        do throws(Refusal) {
+            let asked = try await prepared(request, by: website, as: operation, key: kept.request)
+            guard !asked.subject.isKeyUsed, asked.subject.limitedBy == nil, asked.plan.isKnownBefore else {
+                return .unclaimed(isCounted: false)
+            }
+            try await takeLogin(of: website, as: operation)
+            let claim = claim(kept, at: asked.plan.challenge.askedAt) { self.opened(asked, $0) }
+            do throws(Refusal) {
+                let outcome = try await withStore("login") { () async throws(StoreFailure) in
+                    try await store.ask(
+                        asked.plan.challenge, within: asked.limits, claiming: claim, as: operation)
+                }
+                guard case .stored(let stored) = outcome else { return .unclaimed(isCounted: true) }
+                return .opened(await self.asked(stored, by: asked))
+            } catch {
+                return .unclaimed(isCounted: true)
+            }
+        } catch {
+            return .unclaimed(isCounted: false)
+        }
+    }
+
+    /// A login that is ready to be stored.
+    private struct PreparedLogin: Sendable {
+        let subject: AskSubject
+        /// The website with the policy for this user.
+        let website: Website
+        let limits: AskLimits
+        let plan: Plan
+    }
+
+    private func prepared(
+        _ request: LoginRequest, by website: Website, as operation: Operation, key: IdempotentRequest?
+    ) async throws(Refusal) -> PreparedLogin {
+        let now = time.now()
         let websitesLimits = limits(request, website.policy, at: now)
         let subject = try await withStore("login") { () async throws(StoreFailure) in
-            try await store.subject(request.subject, of: website.id, within: websitesLimits)
+            try await store.subject(request.subject, of: website.id, within: websitesLimits, key: key)
         }
         guard let subject else { throw .notFound }
         let website = try self.website(website, withPolicyOf: subject)
-        let limits = limits(request, website.policy, at: now)
         // Compare bytes, as the store does: Swift treats different encodings of a character as
         // equal.
         if let name = request.username, !name.utf8.elementsEqual(subject.username.utf8) {
@@ -132,18 +198,9 @@ extension Relay {
                     LocalizedText("names another user than token", de: "nennt einen anderen Benutzer als token"))
             ])
         }
-        let plan = try plan(request, about: subject, by: website, at: now, as: operation)
-        // A flood costs only reads. An operation that may have run before is not refused here: its
-        // challenge may be stored already, and then counts in the limit.
-        if let blocker = subject.limitedBy, !operation.mayHaveRun { throw limited(by: blocker, subject, website) }
-        let outcome = try await withStore("login") { () async throws(StoreFailure) in
-            try await store.ask(plan.challenge, within: limits, as: operation)
-        }
-        switch outcome {
-        case .gone: throw .notFound
-        case .limited(let blocker): throw limited(by: blocker, subject, website)
-        case .stored(let stored): return await asked(stored, by: plan, about: subject, website)
-        }
+        return PreparedLogin(
+            subject: subject, website: website, limits: limits(request, website.policy, at: now),
+            plan: try plan(request, about: subject, by: website, at: now, as: operation))
     }
 
     /// Returns the website with the policy for this user: its own, changed by that of the user's
@@ -174,19 +231,14 @@ extension Relay {
 
     /// Does what follows after the challenge was stored: logs, wakes held requests, and starts
     /// deliveries.
-    private func asked(
-        _ stored: StoredChallenge, by plan: Plan, about subject: AskSubject, _ website: Website
-    ) async -> OpenedChallenge {
+    private func asked(_ stored: StoredChallenge, by login: PreparedLogin) async -> OpenedChallenge {
+        let (plan, subject, website) = (login.plan, login.subject, login.website)
         let challenge = plan.challenge
         var factor = stored.factor
         // A message begins in a separate change, which a repetition finds done.
         if plan.beginsWithMessage, factor == nil, !stored.life.state.isEnd {
             factor = await advance(challenge.id, because: .asked)
         }
-        let isRefused = [.locked, .frozen, .disabled, .userExpired].contains(stored.life.reason)
-        // Without a phone there is nowhere to enter the number. The challenge keeps it, so that a
-        // phone that is bound meanwhile cannot approve without it.
-        let isShown = !isRefused && !subject.phones.isEmpty && plan.takesPhones
         log.info(
             "challenge.asked",
             [
@@ -204,10 +256,29 @@ extension Relay {
             for superseded in stored.superseded { ended(superseded, .superseded) }
             for push in plan.pushes where stored.pushes.contains(push.id) { send(push) }
         }
+        return opened(login, stored, factor)
+    }
+
+    /// The answer to the website.
+    private func opened(_ login: PreparedLogin, _ stored: StoredChallenge, _ factor: Factor?) -> OpenedChallenge {
+        let subject = login.subject
+        let isRefused = [.locked, .frozen, .disabled, .userExpired].contains(stored.life.reason)
+        // Without a phone there is nowhere to enter the number. The challenge keeps it, so that a
+        // phone that is bound meanwhile cannot approve without it.
+        let isShown = !isRefused && !subject.phones.isEmpty && login.plan.takesPhones
         return OpenedChallenge(
-            challenge: challenge.id, verified: !subject.phones.isEmpty, number: isShown ? stored.number : nil,
-            factor: factor, expiresAt: stored.life.expiresAt, areCodesLocked: subject.areCodesLocked,
-            missing: subject.enrolment.missing(under: website.policy))
+            challenge: login.plan.challenge.id, verified: !subject.phones.isEmpty,
+            number: isShown ? stored.number : nil, factor: factor, expiresAt: stored.life.expiresAt,
+            areCodesLocked: subject.areCodesLocked,
+            missing: subject.enrolment.missing(under: login.website.policy))
+    }
+
+    /// The answer to the website, if the challenge is stored as it is planned.
+    private func opened(_ login: PreparedLogin, _ factor: Factor?) -> OpenedChallenge {
+        let challenge = login.plan.challenge
+        let stored = StoredChallenge(
+            life: challenge.life, number: challenge.number, factor: factor, pushes: [], superseded: [])
+        return opened(login, stored, factor)
     }
 
     private func limited(by blocker: Timestamp, _ subject: AskSubject, _ website: Website) -> Refusal {
@@ -232,6 +303,9 @@ extension Relay {
         let beginsWithMessage: Bool
         /// Whether a phone may answer.
         let takesPhones: Bool
+
+        /// Whether the answer is known before the challenge is stored.
+        var isKnownBefore: Bool { !beginsWithMessage && !challenge.life.state.isEnd }
     }
 
     /// Returns the new challenge with its pushes. The ids follow from the operation. Nonce and

@@ -5,9 +5,9 @@ import World
 extension Store: AskStore {
     /// Stores a challenge. `AskScript` has the parts of the script, in the order in which they run.
     public func ask(
-        _ challenge: NewChallenge, within limits: AskLimits, as operation: Operation
+        _ challenge: NewChallenge, within limits: AskLimits, claiming claim: IdempotencyClaim?, as operation: Operation
     ) async throws(StoreFailure) -> AskOutcome {
-        let script = AskScript(challenge: challenge, limits: limits, operation: operation)
+        let script = AskScript(challenge: challenge, limits: limits, operation: operation, claim: claim)
         return try await run(
             Query(script: Script("ask", operation, short: script.short)) { rows throws(StoreFailure) in
                 try AskScript.outcome(rows)
@@ -20,9 +20,12 @@ struct AskScript {
     let challenge: NewChallenge
     let limits: AskLimits
     let operation: Operation
+    /// Claims the idempotency key of the request, if nobody has done it.
+    let claim: IdempotencyClaim?
 
-    /// The script in its guarded form.
+    /// The script in its guarded form. It does not claim the key: `AskOutcome.unclaimed`.
     var guarded: Script {
+        guard claim == nil else { return Script("ask") }
         let writes = markUser + supersedeOthers + insertPushes + insertChallenge + notify
         return Change("ask", operation, rows: rows, writes, reads: reads).script
     }

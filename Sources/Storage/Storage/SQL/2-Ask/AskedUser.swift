@@ -5,7 +5,7 @@ import World
 /// Reads the user whom a website wants to ask, by the user's token or name.
 extension Store {
     public func subject(
-        _ subject: Subject, of website: WebsiteID, within limits: AskLimits
+        _ subject: Subject, of website: WebsiteID, within limits: AskLimits, key: IdempotentRequest?
     ) async throws(StoreFailure) -> AskSubject? {
         let statements = SubjectStatements(subject)
         let script = Script(
@@ -17,7 +17,7 @@ extension Store {
                 statements.blocker(
                     website: .id(website), subject: subject.value, known: .origin(limits.origin),
                     since: .timestamp(limits.since), others: .integer(Int64(limits.logins - 1))),
-            ])
+            ] + (key.map { [readKey(website: .id($0.website), digest: .blob($0.digest))] } ?? []))
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 guard let user = rows[0].first else { return nil }
@@ -34,22 +34,16 @@ extension Store {
                     enrolment: EnrolmentState(
                         isIdentityConfirmed: try user.bool("is_identity_confirmed"),
                         isProved: try user.bool("is_proved"), active: codes, waiting: waiting),
-                    limitedBy: try rows[3].first?.timestamp("asked_at"))
+                    limitedBy: try rows[3].first?.timestamp("asked_at"),
+                    isKeyUsed: rows.count > 4 && !rows[4].isEmpty)
             })
     }
 }
 
-extension Subject {
-    /// The user's row alone. A phone's row is checked when the phone answers, and a factor's row
-    /// when a code is made with it. One row that is not genuine therefore does not prevent a login
-    /// with another factor.
-    fileprivate func row(of website: WebsiteID) -> SignedRows {
-        switch self {
-        case .token(let token): .user(token)
-        case .username(let name): .user(named: name, of: website)
-        }
-    }
+/// Finds a used idempotency key. Its row is checked when the request is repeated.
+private let readKey = Statement("SELECT 1 FROM idempotency WHERE website_id = :website AND digest = :digest")
 
+extension Subject {
     fileprivate var value: SQLValue {
         switch self {
         case .token(let token): .id(token)

@@ -8,7 +8,9 @@ extension AskScript {
     var short: ShortForm {
         let pushed = challenge.pushes.isEmpty ? [] : [readPhones(user: user, known: known, since: since)]
         return ShortForm(
-            subject: challenge.user.bytes, rows: [.user(challenge.user).signed, .website(challenge.website)],
+            subject: challenge.user.bytes,
+            rows: [.user(challenge.user).signed, .website(challenge.website)]
+                + (claim.map { [.idempotency($0.request.website, $0.request.digest).signed] } ?? []),
             reads: [
                 readLogins(user: user, now: .timestamp(challenge.askedAt), known: known, since: since)
             ] + pushed,
@@ -20,6 +22,8 @@ extension AskScript {
     private var since: SQLValue { .timestamp(limits.since) }
 
     @Sendable private func shortWrites(_ reading: ShortReading) throws(StoreFailure) -> ShortWrites? {
+        // Somebody else has claimed the key.
+        if claim != nil, !reading.rows[2].isEmpty { return nil }
         guard !challenge.life.state.isEnd, let user = reading.rows[0].first, let website = reading.rows[1].first,
             user.isUser(of: challenge.website), user.mayLogIn(at: challenge.askedAt), website.isActiveWebsite,
             let logins = reading.reads[0].first, try logins.integer("open_count") == 0,
@@ -31,6 +35,7 @@ extension AskScript {
         writes.append(ShortWrite(try reading.signed(row(factor))))
         if let factor { writes.append(ShortWrite(firstStep(factor))) }
         for entry in entries(pushes) { writes.append(ShortWrite(try reading.signed(entry))) }
+        if let claim { writes.append(ShortWrite(try reading.signed(claimed(claim, factor)))) }
         writes.append(ShortWrite(audit(factor)))
         return ShortWrites(writes: writes, answer: answer(factor, pushes))
     }
@@ -110,6 +115,21 @@ extension AskScript {
         return rows
     }
 
+    /// Claims the idempotency key, with the answer.
+    private func claimed(_ claim: IdempotencyClaim, _ factor: Factor?) throws(StoreFailure) -> NewRow {
+        let kept: StoredResponse
+        do {
+            kept = try claim.response(factor)
+        } catch {
+            throw .internal("the answer cannot be sealed: \(error)")
+        }
+        return insertClaim(
+            website_id: .id(claim.request.website), digest: .blob(claim.request.digest),
+            fingerprint: .blob(claim.request.fingerprint), state: .word(kept.state), operation: .id(operation),
+            status: .integer(Int64(kept.status)), answer: .blob(kept.sealed),
+            created_at: .timestamp(claim.createdAt))
+    }
+
     private func audit(_ factor: Factor?) -> BoundStatement {
         auditAsk(
             operation: .id(operation), now: .timestamp(challenge.askedAt), website: .id(challenge.website), user: user,
@@ -155,6 +175,10 @@ private let insertStep = Statement(
 
 private let insertEntry = SignedInsertion(
     into: .outbox, ["id", "kind", "challenge_id", "device_id", "due_at", "attempts", "holder"])
+
+private let insertClaim = SignedInsertion(
+    into: .idempotency,
+    ["website_id", "digest", "fingerprint", "state", "operation", "status", "answer", "created_at"])
 
 private let auditAsk = Statement.audit(
     """
