@@ -68,37 +68,62 @@ final class MariaDBSession: Session {
     private static let snapshot = Statement("START TRANSACTION READ ONLY")()
     private static let end = Statement("COMMIT")()
 
+    /// An execution of a statement: with the values of one step, or of several that are joined.
+    private struct Execution {
+        let statement: MariaDBStatement
+        let steps: Range<Int>
+        /// The size of the packet, roughly.
+        let bytes: Int
+    }
+
+    /// Divides steps into executions.
+    private func executions(
+        of steps: [BoundStatement], on connection: MariaDBConnection
+    ) throws(SessionFailure) -> [Execution] {
+        var executions: [Execution] = []
+        executions.reserveCapacity(steps.count)
+        var start = 0
+        while start < steps.count {
+            let statement = try connection.statement(steps[start].statement)
+            var row = MariaDBArray(statement.slots)
+            var end = start
+            repeat {
+                try statement.check(steps[end].values)
+                guard row.append(steps[end].values) else { break }
+                end += 1
+            } while end < steps.count && steps[end].isJoined && steps[end].statement === steps[start].statement
+                && steps[start].isJoined && end - start < Self.statementsAhead && row.bytes < Self.bytesAhead
+            executions.append(Execution(statement: statement, steps: start..<end, bytes: row.bytes))
+            start = end
+        }
+        return executions
+    }
+
     /// Sends statements ahead of their answers and reads the answers in the same order. After a
     /// failure it sends nothing more, and reads the remaining answers.
     private func run(_ steps: [BoundStatement], on connection: MariaDBConnection) throws(SessionFailure) -> [Rows] {
-        var statements: [MariaDBStatement] = []
-        statements.reserveCapacity(steps.count)
-        for step in steps {
-            let statement = try connection.statement(step.statement)
-            try statement.check(step.values)
-            statements.append(statement)
-        }
+        let executions = try executions(of: steps, on: connection)
         var results: [Rows] = []
         results.reserveCapacity(steps.count)
-        var sizes: [Int] = []
-        sizes.reserveCapacity(steps.count)
-        var bytes = 0
-        var received = 0
+        var (sent, received, bytes) = (0, 0, 0)
         var failure: SessionFailure?
-        while received < sizes.count || (failure == nil && sizes.count < steps.count) {
-            let isRoom = sizes.count - received < Self.statementsAhead && bytes < Self.bytesAhead
-            if failure == nil, sizes.count < steps.count, isRoom || sizes.count == received {
-                let size = try statements[sizes.count].send(steps[sizes.count].values)
-                sizes.append(size)
-                bytes += size
+        while received < sent || (failure == nil && sent < executions.count) {
+            let isRoom = sent - received < Self.statementsAhead && bytes < Self.bytesAhead
+            if failure == nil, sent < executions.count, isRoom || sent == received {
+                let next = executions[sent]
+                try next.statement.send(steps[next.steps])
+                bytes += next.bytes
+                sent += 1
                 continue
             }
-            bytes -= sizes[received]
+            let next = executions[received]
+            bytes -= next.bytes
             do throws(SessionFailure) {
-                let rows = try statements[received].receive()
+                let rows = try next.statement.receive()
                 results.append(rows)
+                for _ in next.steps.dropFirst() { results.append(.none) }
                 // The server counts no changed rows for an INSERT with RETURNING.
-                let statement = steps[received].statement
+                let statement = steps[next.steps.lowerBound].statement
                 let returnsRows = statement.written != nil || statement.insertsAudit
                 changes += rows.changes + (returnsRows ? Int64(rows.count) : 0)
             } catch {

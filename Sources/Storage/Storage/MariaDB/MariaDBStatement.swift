@@ -9,6 +9,8 @@ final class MariaDBStatement {
     private let binds: UnsafeMutablePointer<MYSQL_BIND>
     private let integers: UnsafeMutablePointer<Int64>
     private var columns: MariaDBColumns?
+    /// The number of rows of values that an execution takes; 0 without an array.
+    private var arraySize = 0
 
     init(_ statement: Statement, on connection: UnsafeMutablePointer<MYSQL>) throws(SessionFailure) {
         let text = statement.text.mariadb
@@ -39,14 +41,30 @@ final class MariaDBStatement {
         integers.deallocate()
     }
 
+    /// The places of the parameters' values.
+    var slots: [Int] { text.slots }
+
     func check(_ values: [SQLValue]) throws(SessionFailure) {
         guard text.values == values.count else {
             throw .statement("\(text.values) values are wanted and \(values.count) are given in: \(text.sql)")
         }
     }
 
-    /// Sends the statement without waiting. It returns the approximate number of bytes sent.
-    func send(_ values: [SQLValue]) throws(SessionFailure) -> Int {
+    /// Sends the statement without waiting, once for all steps.
+    func send(_ steps: ArraySlice<BoundStatement>) throws(SessionFailure) {
+        guard let first = steps.first else { return }
+        if steps.count == 1 { try send(first.values) } else { try sendArray(steps.map(\.values)) }
+    }
+
+    private func setArraySize(_ count: Int) {
+        guard arraySize != count else { return }
+        var size = UInt32(count)
+        mysql_stmt_attr_set(handle, STMT_ATTR_ARRAY_SIZE, &size)
+        arraySize = count
+    }
+
+    private func send(_ values: [SQLValue]) throws(SessionFailure) {
+        setArraySize(0)
         var texts: [UInt8] = []
         for slot in text.slots {
             switch values[slot] {
@@ -88,7 +106,18 @@ final class MariaDBStatement {
         // After any failure here, the outstanding answers cannot be assigned to statements any
         // more.
         guard isSent else { throw .lost(failure().message) }
-        return 32 + 16 * text.slots.count + texts.count
+    }
+
+    /// Sends one execution with several rows of values.
+    private func sendArray(_ rows: [[SQLValue]]) throws(SessionFailure) {
+        setArraySize(rows.count)
+        let array = MariaDBArrayBuffer(rows, text.slots)
+        // libmariadb copies the values into its packet before it returns, as above.
+        let isSent = withExtendedLifetime(array) {
+            for index in text.slots.indices { binds[index] = array.bind(index) }
+            return mysql_stmt_bind_param(handle, binds) == 0 && mysql_stmt_execute(handle) == 0
+        }
+        guard isSent else { throw .lost(failure().message) }
     }
 
     /// Reads the whole answer, unless the connection is lost.

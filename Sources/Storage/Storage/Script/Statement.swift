@@ -148,6 +148,10 @@ public struct BoundStatement: Sendable {
     let words: AuditWords
     /// The salt of the digest of these words.
     let salt: [UInt8]
+    /// Whether the session may execute the statement together with its neighbours that are the same
+    /// statement. The first result of such a run is that of all of them: their rows, or the number of
+    /// rows that they matched.
+    var isJoined = false
 
     init(
         _ statement: Statement, values: [SQLValue], words: AuditWords = AuditWords(), salt: [UInt8] = []

@@ -2,8 +2,8 @@ import Relay
 
 /// The short forms of one transaction (`ShortForm`).
 ///
-/// Purpose: it collects what they read, lets each decide, and orders their writes so that the same
-/// statements of several scripts follow each other.
+/// Purpose: it collects what they read, lets each decide, and puts the same statements of several
+/// scripts together. MariaDB executes such a group at once.
 ///
 /// Invariant: it runs at most one short form for each user. The others decline, and so does a form
 /// with a row that is not genuine: the guarded script reports that row.
@@ -19,8 +19,8 @@ struct ShortBatch {
 
     private var members: [Member] = []
     private let readings: DistinctSteps
-    /// The writes of all members, in the order in which they run.
-    private var writes: [ShortWrite] = []
+    /// The writes of all members, in the order in which they run. The same statements are together.
+    private var groups: [[ShortWrite]] = []
 
     init(_ entries: [Lane.Entry]) {
         var subjects: Set<[UInt8]> = []
@@ -49,7 +49,6 @@ struct ShortBatch {
         _ audit: AuditBatch
     ) throws(SessionFailure) -> [BoundStatement] {
         var answers = readings.answers(Array(found)[...])[...]
-        var groups: [[ShortWrite]] = []
         var places: [Int: Int] = [:]
         for place in members.indices where members[place].isRead {
             let form = members[place].form
@@ -63,16 +62,16 @@ struct ShortBatch {
             else { continue }
             members[place].answer = decided.answer
             for write in decided.writes {
-                let step = ShortWrite(
-                    audit.completed(write.statement, by: members[place].cause), mustMatch: write.mustMatch)
-                let group = places[step.statement.statement.index, default: groups.count]
-                places[step.statement.statement.index] = group
+                var statement = audit.completed(write.statement, by: members[place].cause)
+                // The words of audit rows belong to the statement that wrote the row.
+                statement.isJoined = statement.words.isEmpty
+                let group = places[statement.statement.index, default: groups.count]
+                places[statement.statement.index] = group
                 if group == groups.count { groups.append([]) }
-                groups[group].append(step)
+                groups[group].append(ShortWrite(statement, mustMatch: write.mustMatch))
             }
         }
-        writes = groups.flatMap(\.self)
-        return writes.map(\.statement)
+        return groups.flatMap { $0.map(\.statement) }
     }
 
     /// Returns the rows of a form; nil if one of them is not genuine.
@@ -102,19 +101,26 @@ struct ShortBatch {
         }
     }
 
-    /// Checks that each write had its effect.
+    /// Checks that the writes had their effect. The database tells only how many rows a group has
+    /// matched; each of its writes matches one row at most.
     func check(_ results: some Collection<Rows>) throws(SessionFailure) {
-        for (write, result) in zip(writes, results) {
-            let isWritten =
-                if write.statement.statement.insertsAudit {
-                    result.first.map { (try? $0.isNull("repeated")) == true } ?? false
-                } else {
-                    result.changes == 1 || !write.mustMatch
-                }
-            guard isWritten else {
-                throw .conflict("a row has changed meanwhile, in: \(write.statement.statement.sql)")
+        var results = Array(results)[...]
+        for group in groups {
+            let found = results.prefix(group.count)
+            results = results.dropFirst(group.count)
+            guard let first = group.first else { continue }
+            guard isWritten(first, group.count, found) else {
+                throw .conflict("a row has changed meanwhile, in: \(first.statement.statement.sql)")
             }
         }
+    }
+
+    private func isWritten(_ write: ShortWrite, _ count: Int, _ found: ArraySlice<Rows>) -> Bool {
+        guard write.statement.statement.insertsAudit else {
+            return !write.mustMatch || found.reduce(0) { $0 + $1.changes } == Int64(count)
+        }
+        let new = found.reduce(0) { total, rows in total + rows.count { (try? $0.isNull("repeated")) == true } }
+        return new == count
     }
 
     /// Puts the answers into the places of their entries.
