@@ -126,7 +126,7 @@ let network = layer(
 
     tests("EventLoop", ["EventLoop", "World"]),
     tests("HTTP", ["HTTP"]),
-    tests("TLS", ["Bytes", "Crypto", "EventLoop", "TLS", "TestSupport", "World"]),
+    tests("TLS", ["Bytes", "COpenSSL", "Crypto", "EventLoop", "TLS", "TestSupport", "World"]),
     tests("Curl", ["Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
     tests("HTTP1", ["EventLoop", "HTTP", "HTTP1", "Log", "TestSupport", "World"]),
     tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]))
@@ -358,8 +358,8 @@ let system = layer(
     tests(
         "EndToEnd",
         [
-            "Bytes", "CLinux", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "TestSupport", "TLS",
-            "World", "twoefay", "twoefayd",
+            "Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log",
+            "TestSupport", "TLS", "World", "twoefay", "twoefayd",
         ]),
     tests(
         "Faults",

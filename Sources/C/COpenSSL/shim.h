@@ -18,6 +18,7 @@
 // TLS: macros only, each under its original name with a prefix.
 
 static const uint64_t copenssl_tls_op_no_ticket = SSL_OP_NO_TICKET;
+static const uint64_t copenssl_tls_op_allow_no_dhe_kex = SSL_OP_ALLOW_NO_DHE_KEX;
 static const uint64_t copenssl_tls_op_no_renegotiation = SSL_OP_NO_RENEGOTIATION;
 static const uint64_t copenssl_tls_op_no_compression = SSL_OP_NO_COMPRESSION;
 static const uint64_t copenssl_tls_op_prefer_server_ciphers = SSL_OP_CIPHER_SERVER_PREFERENCE;
@@ -52,6 +53,8 @@ static inline void copenssl_tls_do_not_retry(SSL *session) {
 static inline void copenssl_tls_set_read_ahead(SSL_CTX *context, int on) {
     SSL_CTX_set_read_ahead(context, on);
 }
+
+static const long copenssl_tls_no_internal_session_cache = SSL_SESS_CACHE_NO_INTERNAL;
 
 static inline void copenssl_tls_set_session_cache_mode(SSL_CTX *context, long mode) {
     SSL_CTX_set_session_cache_mode(context, mode);

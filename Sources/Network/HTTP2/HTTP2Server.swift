@@ -13,7 +13,7 @@ public final class HTTP2Server {
     let limits: ServerLimits
     let proxies: Proxies
     private let admission: AdmissionControl?
-    let refusals: HandshakeRefusals?
+    let record: HandshakeRecord?
     let log: Log
     let buffers = SharedBuffers()
     let holdEnds: HeldRequestCompleter
@@ -40,14 +40,14 @@ public final class HTTP2Server {
     /// - Parameter proxies: the balancers; their connections begin with a PROXY header.
     /// - Parameter admission: counts the connections of all servers that share it; if it is nil,
     ///   `limits.connections` holds for this server alone.
-    /// - Parameter refusals: counts and logs the certificates that were not accepted.
+    /// - Parameter record: counts the handshakes, and logs the certificates that were not accepted.
     public init(
         loop: EventLoop, socket: ListeningSocket, tls: TLSServerContext?, handler: any Handler,
         keeper: (any ServerController)? = nil, limits: ServerLimits = ServerLimits(), proxies: Proxies = Proxies(),
-        admission: AdmissionControl? = nil, refusals: HandshakeRefusals? = nil, log: Log
+        admission: AdmissionControl? = nil, record: HandshakeRecord? = nil, log: Log
     ) {
         self.admission = admission
-        self.refusals = refusals
+        self.record = record
         self.loop = loop
         holdEnds = HeldRequestCompleter(loop: loop)
         handshakes = HandshakeScheduler(loop: loop)
@@ -65,11 +65,11 @@ public final class HTTP2Server {
     public convenience init(
         loop: EventLoop, address: SocketAddress, tls: TLSServerContext?, handler: any Handler,
         keeper: (any ServerController)? = nil, limits: ServerLimits = ServerLimits(), proxies: Proxies = Proxies(),
-        admission: AdmissionControl? = nil, refusals: HandshakeRefusals? = nil, log: Log
+        admission: AdmissionControl? = nil, record: HandshakeRecord? = nil, log: Log
     ) throws(SystemFailure) {
         self.init(
             loop: loop, socket: try ListeningSocket(address), tls: tls, handler: handler, keeper: keeper,
-            limits: limits, proxies: proxies, admission: admission, refusals: refusals, log: log)
+            limits: limits, proxies: proxies, admission: admission, record: record, log: log)
     }
 
     /// The address that it listens on, with the real port.

@@ -144,11 +144,17 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
                 notBefore: peer.notBefore, notAfter: peer.notAfter)
         }
         server.identified(self)
+        let caller: HandshakeRecord.Caller
         switch certificate?.authority {
-        case .websites?: ticket?.isWebsite(certificate?.keyThumbprint ?? [])
-        case .phones?: ticket?.isPhone(certificate?.keyThumbprint ?? [])
-        case nil: break
+        case .websites?:
+            ticket?.isWebsite(certificate?.keyThumbprint ?? [])
+            caller = .website
+        case .phones?:
+            ticket?.isPhone(certificate?.keyThumbprint ?? [])
+            caller = .phone
+        case nil: caller = .unidentified
         }
+        server.record?.complete(by: caller, resumed: link.isResumed)
         if let keeper = server.keeper {
             self.keeper = keeper.opened(self)
             // nghttp2 sends SETTINGS before anything that waits in its queue.
@@ -229,7 +235,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         if case .failed(let failure) = end {
             log.debug("connection.failed", [.remote: remote, .error: failure.description])
             if case .tls(let fault) = failure, let certificate = fault.certificate {
-                server.refusals?.record(certificate, from: remote)
+                server.record?.refuse(certificate, from: remote)
             }
         }
         if let timer { loop.cancel(timer.id) }

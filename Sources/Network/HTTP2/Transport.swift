@@ -115,6 +115,7 @@ final class Transport {
     }
     var hasSession: Bool { tls != nil }
     var peer: PeerCertificate? { tls?.peer }
+    var isResumed: Bool { tls?.isResumed ?? false }
     var serverCertificate: Certificate? { tls?.serverCertificate }
 
     /// Starts reading.

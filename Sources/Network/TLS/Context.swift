@@ -2,8 +2,8 @@ import Bytes
 import COpenSSL
 
 /// Makes an OpenSSL context with the settings that servers and clients share: TLS 1.2 and 1.3,
-/// forward secrecy and authenticated encryption. Sessions are not resumed, so a revocation applies
-/// to every new connection.
+/// forward secrecy and authenticated encryption. Sessions are not resumed, unless a server's context
+/// is given a memory of sessions (`Resumption.swift`).
 func makeContext(_ method: OpaquePointer?) throws(TLSFailure) -> OpaquePointer {
     ERR_clear_error()
     guard let context = SSL_CTX_new(method) else { throw .collected("TLS context") }

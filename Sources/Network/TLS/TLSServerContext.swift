@@ -13,18 +13,23 @@ public final class TLSServerContext: @unchecked Sendable {
 
     let context: OpaquePointer
     let application: Application
-    private let verification: ClientVerification
+    let verification: ClientVerification
+    /// The sessions that clients may resume; nil if each handshake is a full one.
+    let sessions: ResumableSessions?
 
     /// Loads certificates, key, authorities and revocation lists.
     /// - Parameter websitesCA: the authorities of websites (PEM). If this and `phonesCA` are empty,
     ///   clients are not asked for a certificate.
     /// - Parameter crl: revocation lists (PEM). A list applies to the certificates of its issuer;
     ///   an expired list refuses all of them.
+    /// - Parameter sessions: the sessions that clients with certificates may resume, for this
+    ///   context alone; nil: each handshake is a full one.
     public init(
         certificateChainPEM: [UInt8], privateKeyPEM: Secret, websitesCA: [UInt8] = [], phonesCA: [UInt8] = [],
-        crl: [UInt8]? = nil, application: Application = .http2
+        crl: [UInt8]? = nil, application: Application = .http2, sessions: ResumableSessions? = nil
     ) throws(TLSFailure) {
         self.application = application
+        self.sessions = sessions
         let websites = websitesCA.isEmpty ? [] : try PEM.certificates(websitesCA)
         let phones = phonesCA.isEmpty ? [] : try PEM.certificates(phonesCA)
         let websiteDigests = Set(websites.map { certificateDigest($0.pointer) })
@@ -40,6 +45,7 @@ public final class TLSServerContext: @unchecked Sendable {
         try useCertificate(certificateChainPEM, key: privateKeyPEM, in: context)
         if !websites.isEmpty || !phones.isEmpty { try believe(websites + phones, lists) }
         SSL_CTX_set_options(context, copenssl_tls_op_prefer_server_ciphers)
+        if sessions != nil { try resumeSessions() }
         guard application == .http2 else { return }
         SSL_CTX_set_alpn_select_cb(context, selectHTTP2, nil)
     }
@@ -94,11 +100,16 @@ final class ClientVerification: Sendable {
         self.lists = lists
     }
 
+    /// The revocation lists that have the name of this certificate's issuer.
+    func lists(forIssuerOf certificate: OpaquePointer) -> [OwnedRevocationList] {
+        let issuer = X509_get_issuer_name(certificate)
+        return lists.filter { X509_NAME_cmp(X509_CRL_get_issuer($0.pointer), issuer) == 0 }
+    }
+
     /// Whether there is a revocation list of this certificate's issuer. Only then can OpenSSL check
     /// the revocation.
     func hasList(forIssuerOf certificate: OpaquePointer) -> Bool {
-        let issuer = X509_get_issuer_name(certificate)
-        return lists.contains { X509_NAME_cmp(X509_CRL_get_issuer($0.pointer), issuer) == 0 }
+        !lists(forIssuerOf: certificate).isEmpty
     }
 }
 
@@ -123,14 +134,21 @@ private nonisolated func verifyClient(_ store: OpaquePointer?, _ argument: Unsaf
         keep(leaf, refusedBy: store)
         return 0
     }
+    // Only verified clients may resume their sessions.
+    if let session = owner(of: store), session.server?.sessions != nil { SSL_set_num_tickets(session.session, 1) }
     return 1
+}
+
+/// The session that a certificate is verified for.
+private nonisolated func owner(of store: OpaquePointer) -> TLSSession? {
+    X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()).flatMap {
+        TLSSession.owner(of: OpaquePointer($0))
+    }
 }
 
 /// Notes the certificate in its session, because OpenSSL keeps none of a handshake that failed.
 private nonisolated func keep(_ leaf: OpaquePointer, refusedBy store: OpaquePointer) {
-    guard let session = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()) else { return }
-    TLSSession.owner(of: OpaquePointer(session))?.refused = RefusedCertificate(
-        leaf, error: X509_STORE_CTX_get_error(store))
+    owner(of: store)?.refused = RefusedCertificate(leaf, error: X509_STORE_CTX_get_error(store))
 }
 
 /// Selects h2 in ALPN, and refuses a client that does not offer it.

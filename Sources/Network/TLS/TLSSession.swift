@@ -39,13 +39,17 @@ public final class TLSSession {
 
     let session: OpaquePointer
     /// Kept alive, because the callbacks point to them.
-    private let server: TLSServerContext?
+    let server: TLSServerContext?
     private let client: TLSClientContext?
     private let application: Application
     private var broken = false
     /// The number of times that the client has changed its keys, or has tried to renegotiate.
     /// Counted for servers only.
     public internal(set) var keyUpdates = 0
+    /// The client after a full handshake, if it may resume its session.
+    var verified: ResumableSessions.Client?
+    /// The session that the client wants to resume. OpenSSL may decide for a full handshake yet.
+    var resumed: ResumableSessions.Record?
     /// The certificate of the client that was not accepted.
     var refused: RefusedCertificate?
 
@@ -142,7 +146,16 @@ public final class TLSSession {
     }
 
     /// The verified certificate of the client behind a server's session; nil if it sent none.
-    public var peer: PeerCertificate? { server?.peer(of: session) }
+    public var peer: PeerCertificate? {
+        guard let server else { return nil }
+        return verifiedClient?.peer ?? (isResumed ? nil : server.peer(of: session))
+    }
+
+    /// The client that was verified, in this handshake or in the one that the session goes back to.
+    var verifiedClient: ResumableSessions.Client? { isResumed ? resumed?.client : verified }
+
+    /// Whether the handshake resumed an earlier session.
+    public var isResumed: Bool { SSL_session_reused(session) == 1 }
 
     /// The verified certificate of the server behind a client's session; nil before the handshake
     /// is complete.
@@ -184,7 +197,8 @@ public final class TLSSession {
         default:
             broken = true
             let collected = TLSFailure.collected(what)
-            let verdict = SSL_get_verify_result(session)
+            // A resumed session was not verified again.
+            let verdict = isResumed ? Int(X509_V_OK) : SSL_get_verify_result(session)
             guard verdict != Int(X509_V_OK) else { return .failed(collected) }
             // The error queue does not say which check of the certificate failed.
             let reason = String(cString: X509_verify_cert_error_string(verdict))

@@ -107,7 +107,8 @@ extension LoadedFilesReader {
         do {
             return try TLSServerContext(
                 certificateChainPEM: chain, privateKeyPEM: key, websitesCA: websites, phonesCA: phones,
-                crl: revoked)
+                crl: revoked,
+                sessions: ResumableSessions(time: SystemTime(), randomness: SystemRandomness()))
         } catch {
             // A fault of a file that was reported already has no second line.
             if problems.isEmpty { problems.append("tls: \(error)") }

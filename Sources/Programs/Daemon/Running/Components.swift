@@ -62,7 +62,7 @@ final class Components: Sendable {
     let dependencies: DependencyMetrics
     let proxies: Proxies
     let admission: AdmissionControl
-    let refusals: HandshakeRefusals
+    let handshakes: HandshakeRecord
     private let drawing: QRThread
     let api: API
 
@@ -76,7 +76,7 @@ final class Components: Sendable {
         let proxies = Proxies(settings.proxies?.all ?? [])
         self.proxies = proxies
         admission = ConnectionLimits.admission(settings.connections, time: time, log: log, registry)
-        refusals = ConnectionLimits.refusals(time: time, log: log, registry)
+        handshakes = ConnectionLimits.handshakes(time: time, log: log, registry)
         registry.counter(
             "twoefay_proxied_connections_refused_total",
             "Connections from load balancers refused for a missing or invalid PROXY header."

@@ -27,15 +27,22 @@ enum ConnectionLimits {
         return admission
     }
 
-    /// Creates the record of certificates that end handshakes.
-    static func refusals(time: any TimeSource, log: Log, _ registry: Registry) -> HandshakeRefusals {
-        let refusals = HandshakeRefusals(time: time, log: log)
+    /// Creates the record of handshakes.
+    static func handshakes(time: any TimeSource, log: Log, _ registry: Registry) -> HandshakeRecord {
+        let record = HandshakeRecord(time: time, log: log)
+        registry.counters(
+            "twoefay_handshakes_total", "Completed TLS handshakes, full and resumed, by kind of caller.", by: "kind"
+        ) { (caller: HandshakeRecord.Caller) in record.completed(by: caller) }
+        registry.counters(
+            "twoefay_handshakes_resumed_total",
+            "Completed TLS handshakes that resumed a session with a ticket, by kind of caller.", by: "kind"
+        ) { (caller: HandshakeRecord.Caller) in record.resumed(by: caller) }
         registry.counters(
             "twoefay_handshakes_refused_total",
             "TLS handshakes that ended because of the client's certificate, by reason.", by: "reason",
-            HandshakeRefusals.reasons
-        ) { refusals.count(reason: $0) }
-        return refusals
+            HandshakeRecord.reasons
+        ) { record.count(reason: $0) }
+        return record
     }
 
     /// Returns the limits for this process, and logs how many connections they allow.

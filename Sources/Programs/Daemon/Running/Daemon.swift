@@ -204,7 +204,7 @@ public final class Daemon: Sendable {
                 Result { () throws(SystemFailure) in
                     let server = HTTP2Server(
                         loop: loop, socket: socket, tls: tls, handler: api, proxies: components.proxies,
-                        admission: components.admission, refusals: components.refusals, log: log)
+                        admission: components.admission, record: components.handshakes, log: log)
                     try server.start()
                     return LoopBound(server, on: loop)
                 }

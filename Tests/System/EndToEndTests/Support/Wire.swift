@@ -4,7 +4,7 @@ import TestSupport
 
 /// A blocking socket, for bytes that no library would send. All its waits have a time limit.
 final class Wire {
-    private let descriptor: Int32
+    let descriptor: Int32
 
     init(to port: UInt16) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)

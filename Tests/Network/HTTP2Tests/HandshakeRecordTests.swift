@@ -10,7 +10,7 @@ import World
 
 @testable import HTTP2
 
-@Suite struct HandshakeRefusalTests {
+@Suite struct HandshakeRecordTests {
     private let time = TestTime()
     private let sink = MemorySink()
 
@@ -27,19 +27,19 @@ import World
 
     /// Anybody can cause these lines, so they are counted and not all written.
     @Test func oneLineInTenSecondsForEachReason() throws {
-        let refusals = HandshakeRefusals(time: time, log: Log(time: time, sink: sink))
+        let record = HandshakeRecord(time: time, log: Log(time: time, sink: sink))
         let (expired, early) = (try refused(expired: true), try refused(expired: false))
-        for _ in 0..<3 { refusals.record(expired, from: "192.0.2.1") }
-        refusals.record(early, from: "192.0.2.2")
+        for _ in 0..<3 { record.refuse(expired, from: "192.0.2.1") }
+        record.refuse(early, from: "192.0.2.2")
         let lines = sink.drain()
         #expect(lines.count == 2)
         #expect(lines[0].contains("event=handshake.refused remote=192.0.2.1 reason=expired subject=\"/CN=client\""))
         #expect(lines[1].contains("reason=early") && lines[1].contains("count=1"))
         time.advance(by: .seconds(10))
-        refusals.record(expired, from: "192.0.2.1")
+        record.refuse(expired, from: "192.0.2.1")
         #expect(sink.drain().first?.contains("count=3") == true)
-        #expect(refusals.count(reason: "expired") == 4 && refusals.count(reason: "early") == 1)
-        #expect(refusals.count(reason: "revoked") == 0 && refusals.count(reason: "unknown") == 0)
+        #expect(record.count(reason: "expired") == 4 && record.count(reason: "early") == 1)
+        #expect(record.count(reason: "revoked") == 0 && record.count(reason: "unknown") == 0)
     }
 }
 
