@@ -72,9 +72,13 @@ struct field {
 // Prepares for connections to this address, with this file of authorities.
 void use_server(const char *host, int port, const char *authorities);
 // Opens a connection; with an identity, it presents its certificate. `*place` is set to NULL when the
-// connection has ended. `opened` may be NULL; it is called when the handshake is complete.
+// connection has ended. If `session` is given, the session in it is resumed, and that of this
+// connection is put there at its end. `opened` may be NULL; it is called when the handshake is complete.
 void open_connection(
-    struct connection **place, const struct identity *identity, void (*opened)(void *), void *context);
+    struct connection **place, const struct identity *identity, SSL_SESSION **session, void (*opened)(void *),
+    void *context);
+// Whether the handshake has resumed a session.
+bool is_resumed(const struct connection *connection);
 // Sends a POST. The fields and the body are copied. Up to four fields.
 void post(
     struct connection *connection, const char *path, const struct field *fields, size_t count, const char *body,
@@ -90,6 +94,8 @@ struct phone {
     char username[24], token[40], device[40], nonce[160];
     struct identity identity;
     struct connection *connection;
+    // The last session, for phones that resume it.
+    SSL_SESSION *session;
 };
 
 extern struct phone *phones;
@@ -108,7 +114,7 @@ void enrol(int count, bool pushes);
 
 // Load: load.c
 
-enum how { MTLS, DPOP, FRESH };
+enum how { MTLS, DPOP, FRESH, RESUMED };
 
 struct cell {
     enum how how;

@@ -34,11 +34,13 @@ struct connection {
     // A retired connection has got a GOAWAY: it ends with its last request.
     bool is_open, is_retired, is_ended, is_listed;
     SSL *tls;
-    nghttp2_session *session;
+    nghttp2_session *http2;
     struct buffer out;
     size_t written;
     struct request *requests;
     struct connection **place;
+    // Where the session is kept for the next connection; NULL if it is not.
+    SSL_SESSION **session;
     void (*opened)(void *);
     void *context;
     struct connection *next;
@@ -143,7 +145,7 @@ void use_server(const char *host, int port, const char *authorities) {
     tls = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION);
     SSL_CTX_set_mode(tls, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    // Each handshake is a whole one.
+    // A session is resumed only where `open_connection` is given one.
     SSL_CTX_set_session_cache_mode(tls, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_verify(tls, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set1_groups_list(tls, "X25519");
@@ -166,10 +168,11 @@ static void watch(struct connection *connection, uint32_t wanted) {
 }
 
 void open_connection(
-    struct connection **place, const struct identity *identity, void (*opened)(void *), void *context) {
+    struct connection **place, const struct identity *identity, SSL_SESSION **session, void (*opened)(void *),
+    void *context) {
     struct connection *connection = calloc(1, sizeof *connection);
     if (connection == NULL) stop("no memory");
-    *connection = (struct connection){.place = place, .opened = opened, .context = context};
+    *connection = (struct connection){.place = place, .session = session, .opened = opened, .context = context};
     connection->file = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int yes = 1;
     setsockopt(connection->file, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
@@ -183,11 +186,12 @@ void open_connection(
         SSL_use_certificate(connection->tls, identity->certificate);
         SSL_use_PrivateKey(connection->tls, identity->key);
     }
-    nghttp2_session_client_new2(&connection->session, callbacks, connection, options);
+    if (session != NULL && *session != NULL) SSL_set_session(connection->tls, *session);
+    nghttp2_session_client_new2(&connection->http2, callbacks, connection, options);
     nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_ENABLE_PUSH, 0}, {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1 << 20}};
-    nghttp2_submit_settings(connection->session, NGHTTP2_FLAG_NONE, settings, 2);
-    nghttp2_session_set_local_window_size(connection->session, NGHTTP2_FLAG_NONE, 0, 1 << 28);
+    nghttp2_submit_settings(connection->http2, NGHTTP2_FLAG_NONE, settings, 2);
+    nghttp2_session_set_local_window_size(connection->http2, NGHTTP2_FLAG_NONE, 0, 1 << 28);
     watch(connection, EPOLLOUT);
     *place = connection;
 }
@@ -216,7 +220,7 @@ void post(
         all[5 + at].flags |= NGHTTP2_NV_FLAG_NO_INDEX;
     }
     nghttp2_data_provider provider = {.source.ptr = request, .read_callback = read_body};
-    int32_t stream = nghttp2_submit_request(connection->session, NULL, all, 5 + count, &provider, request);
+    int32_t stream = nghttp2_submit_request(connection->http2, NULL, all, 5 + count, &provider, request);
     if (stream < 0) stop("%s: %s", path, nghttp2_strerror(stream));
     request->previous = NULL;
     request->next = connection->requests;
@@ -227,11 +231,13 @@ void post(
 
 void close_connection(struct connection *connection) { end(connection); }
 
+bool is_resumed(const struct connection *connection) { return SSL_session_reused(connection->tls) == 1; }
+
 static void send_waiting(struct connection *connection) {
     while (!connection->is_ended) {
         const uint8_t *bytes;
         ssize_t count;
-        while (connection->out.used < 65536 && (count = nghttp2_session_mem_send(connection->session, &bytes)) > 0)
+        while (connection->out.used < 65536 && (count = nghttp2_session_mem_send(connection->http2, &bytes)) > 0)
             append(&connection->out, bytes, count);
         if (connection->out.used == 0) {
             watch(connection, EPOLLIN);
@@ -254,14 +260,14 @@ static void receive(struct connection *connection) {
     static uint8_t bytes[65536];
     int count;
     while ((count = SSL_read(connection->tls, bytes, sizeof bytes)) > 0) {
-        if (nghttp2_session_mem_recv(connection->session, bytes, count) < 0) {
+        if (nghttp2_session_mem_recv(connection->http2, bytes, count) < 0) {
             end(connection);
             return;
         }
     }
     if (SSL_get_error(connection->tls, count) != SSL_ERROR_WANT_READ) end(connection);
     ERR_clear_error();
-    if (!nghttp2_session_want_read(connection->session) && !nghttp2_session_want_write(connection->session))
+    if (!nghttp2_session_want_read(connection->http2) && !nghttp2_session_want_write(connection->http2))
         end(connection);
     // Acknowledgements and window updates.
     list(connection);
@@ -289,7 +295,12 @@ static void release(struct connection *connection) {
     // The alert is the last word of a client that closes.
     if (connection->is_open) SSL_shutdown(connection->tls);
     ERR_clear_error();
-    nghttp2_session_del(connection->session);
+    // The ticket has come by now, with the answers.
+    if (connection->session != NULL && connection->is_open) {
+        SSL_SESSION_free(*connection->session);
+        *connection->session = SSL_get1_session(connection->tls);
+    }
+    nghttp2_session_del(connection->http2);
     SSL_free(connection->tls);
     close(connection->file);
     free(connection->out.bytes);

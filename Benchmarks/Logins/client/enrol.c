@@ -56,7 +56,7 @@ static void bind_phone(struct phone *phone, const char *code) {
     append_format(&body, "\"}");
     free(device_token.bytes);
     struct connection **place = &strangers[(phone - phones) % STRANGERS];
-    if (*place == NULL) open_connection(place, NULL, NULL, NULL);
+    if (*place == NULL) open_connection(place, NULL, NULL, NULL, NULL);
     post(*place, "/verify", NULL, 0, body.bytes, body.used, bound, phone, 0);
 }
 

@@ -40,10 +40,15 @@ static char first_fault[512];
 
 static void begin(uint64_t due);
 
+// Whether each login has a connection of its own.
+static bool reconnects(const struct cell *cell) { return cell->how == FRESH || cell->how == RESUMED; }
+
+static SSL_SESSION **session_of(struct phone *phone) { return cell.how == RESUMED ? &phone->session : NULL; }
+
 // The end of a login.
 
 static void release(struct login *login) {
-    if (cell.how == FRESH && login->phone->connection != NULL) close_connection(login->phone->connection);
+    if (reconnects(&cell) && login->phone->connection != NULL) close_connection(login->phone->connection);
     ring[(ring_start + ring_used++) % phone_count] = login->phone;
     login->next = spare;
     spare = login;
@@ -104,7 +109,8 @@ static void send_as_phone(
         proof.value = text.bytes;
     }
     if (phone->connection == NULL)
-        open_connection(&phone->connection, cell.how == DPOP ? NULL : &phone->identity, NULL, NULL);
+        open_connection(
+            &phone->connection, cell.how == DPOP ? NULL : &phone->identity, session_of(phone), NULL, NULL);
     post(phone->connection, path, &proof, cell.how == DPOP ? 1 : 0, body, length, then, login, tag);
 }
 
@@ -194,6 +200,8 @@ static void phone_opened(void *context) {
     uint64_t present = now();
     record(CONNECT, present - login->step);
     login->step = present;
+    if (cell.how == RESUMED && !is_resumed(login->phone->connection) && faults++ == 0)
+        snprintf(first_fault, sizeof first_fault, "a session was not resumed");
 }
 
 static void asked(void *context, uint64_t tag, const struct answer *answer) {
@@ -208,8 +216,9 @@ static void asked(void *context, uint64_t tag, const struct answer *answer) {
     record(ASK, now() - login->due);
     if (cell.is_held) request_result(login);
     // The request waits for the handshake.
-    if (cell.how == FRESH)
-        open_connection(&login->phone->connection, &login->phone->identity, phone_opened, login);
+    if (reconnects(&cell))
+        open_connection(
+            &login->phone->connection, &login->phone->identity, session_of(login->phone), phone_opened, login);
     send_pending(login);
 }
 
@@ -274,7 +283,8 @@ static void load(double seconds) {
     }
 }
 
-// The preparation: the phones keep their connections, and those without certificates have a nonce.
+// The preparation: the phones keep their connections, or have a session to resume, and those without
+// certificates have a nonce.
 
 static int unprepared;
 
@@ -300,21 +310,24 @@ static void connect_phones(void) {
     while (unprepared > 0) turn(now() + 1000000000);
 }
 
+static void close_phones(void) {
+    for (int at = 0; at < phone_count; at++)
+        if (phones[at].connection != NULL) close_connection(phones[at].connection);
+    turn(now());
+}
+
 void prepare(const struct cell *wanted, double seconds) {
     static bool is_first = true;
     if (ring == NULL) {
         ring = calloc(phone_count, sizeof *ring);
         for (int at = 0; at < phone_count; at++) ring[ring_used++] = &phones[at];
     }
-    if (is_first || wanted->how != cell.how) {
-        for (int at = 0; at < phone_count; at++)
-            if (phones[at].connection != NULL) close_connection(phones[at].connection);
-        turn(now());
-    }
-    bool connects = wanted->how != FRESH && (is_first || wanted->how != cell.how);
+    bool is_changed = is_first || wanted->how != cell.how;
+    if (is_changed) close_phones();
     is_first = false;
     cell = *wanted;
-    if (connects) connect_phones();
+    if (is_changed && cell.how != FRESH) connect_phones();
+    if (is_changed && cell.how == RESUMED) close_phones();
     load(seconds);
     if (faults > 0) stop("the logins before the cell failed: %s", first_fault);
 }

@@ -4,7 +4,7 @@
 // The first form enrols users and writes their phones to the file PHONES. The second form reads that
 // file, prints the cost of a signature, and then takes cells from standard input, one on a line:
 //
-//     mtls|dpop|fresh held|after WIDTH RATE SECONDS WARM
+//     mtls|dpop|fresh|resumed held|after WIDTH RATE SECONDS WARM
 //
 // For each it connects the phones, logs in for WARM seconds, prints `ready`, waits for a line, runs
 // the cell, and prints its figures as one line of JSON.
@@ -42,7 +42,7 @@ static struct cell read_cell(const char *line, double *warm) {
     struct cell cell;
     if (sscanf(line, "%7s %7s %d %lf %lf %lf", how, held, &cell.width, &cell.rate, &cell.seconds, warm) != 6)
         stop("not a cell: %s", line);
-    cell.how = strcmp(how, "mtls") == 0 ? MTLS : strcmp(how, "dpop") == 0 ? DPOP : FRESH;
+    cell.how = strcmp(how, "mtls") == 0 ? MTLS : strcmp(how, "dpop") == 0 ? DPOP : strcmp(how, "fresh") == 0 ? FRESH : RESUMED;
     cell.is_held = strcmp(held, "held") == 0;
     return cell;
 }

@@ -100,6 +100,6 @@ void open_website(const char *certificate, const char *key, int count) {
 
 struct connection *website_connection(void) {
     struct connection **place = &connections[next_connection++ % connection_count];
-    if (*place == NULL) open_connection(place, &own, NULL, NULL);
+    if (*place == NULL) open_connection(place, &own, NULL, NULL, NULL);
     return *place;
 }
