@@ -1,10 +1,16 @@
+import Glibc
+
 /// Lower-case hexadecimal text.
 public enum Hex {
     public static func encode(_ bytes: some Collection<UInt8>) -> String {
         // Converted to an array, here and below, because generic code is not specialised for other
         // modules and costs a call per byte.
-        let bytes = Array(bytes)
-        return String(unsafeUninitializedCapacity: bytes.count * 2) { buffer in
+        Array(bytes).withUnsafeBytes { encode($0) }
+    }
+
+    /// Encodes bytes that are in memory without a copy.
+    public static func encode(_ bytes: UnsafeRawBufferPointer) -> String {
+        String(unsafeUninitializedCapacity: bytes.count * 2) { buffer in
             var at = 0
             for byte in bytes {
                 buffer[at] = digit(byte >> 4)
@@ -24,43 +30,52 @@ public enum Hex {
     public static func decode(_ text: some StringProtocol) -> [UInt8]? {
         let digits = Array(text.utf8)
         guard digits.count.isMultiple(of: 2) else { return nil }
-        func value(_ digit: UInt8) -> UInt8? {
-            switch digit {
-            case 0x30...0x39: digit - 0x30
-            case 0x61...0x66: digit - 0x61 + 10
-            default: nil
-            }
-        }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(digits.count / 2)
         for at in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = value(digits[at]), let low = value(digits[at + 1]) else { return nil }
+            guard let high = value(of: digits[at]), let low = value(of: digits[at + 1]) else { return nil }
             bytes.append(high << 4 | low)
         }
         return bytes
+    }
+
+    /// The value of a digit that `encode` writes; nil for another character.
+    public static func value(of digit: UInt8) -> UInt8? {
+        switch digit {
+        case 0x30...0x39: digit - 0x30
+        case 0x61...0x66: digit - 0x61 + 10
+        default: nil
+        }
     }
 }
 
 /// Base64url without padding (RFC 4648 §5).
 public enum Base64URL {
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+    private static let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
     public static func encode(_ bytes: some Collection<UInt8>) -> String {
         let bytes = Array(bytes)
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count * 4 + 2) / 3)
-        var held: UInt32 = 0
-        var bits = 0
-        for byte in bytes {
-            held = held << 8 | UInt32(byte)
-            bits += 8
-            while bits >= 6 {
-                bits -= 6
-                text.append(alphabet[Int(held >> bits & 63)])
+        let alphabet = alphabet.utf8Start
+        return String(unsafeUninitializedCapacity: (bytes.count * 4 + 2) / 3) { text in
+            var at = 0
+            func append(_ held: UInt32, letters: Int) {
+                for place in 0..<letters {
+                    text[at] = alphabet[Int(held >> (18 - 6 * UInt32(place)) & 63)]
+                    at += 1
+                }
             }
+            let whole = bytes.count - bytes.count % 3
+            for from in stride(from: 0, to: whole, by: 3) {
+                append(
+                    UInt32(bytes[from]) << 16 | UInt32(bytes[from + 1]) << 8 | UInt32(bytes[from + 2]), letters: 4)
+            }
+            switch bytes.count - whole {
+            case 1: append(UInt32(bytes[whole]) << 16, letters: 2)
+            case 2: append(UInt32(bytes[whole]) << 16 | UInt32(bytes[whole + 1]) << 8, letters: 3)
+            default: break
+            }
+            return at
         }
-        if bits > 0 { text.append(alphabet[Int(held << (6 - bits) & 63)]) }
-        return String(decoding: text, as: UTF8.self)
     }
 
     /// Decodes text. Returns nil for padding, another character, an impossible length, or unused
@@ -69,28 +84,45 @@ public enum Base64URL {
 
     /// Decodes a text that is available as bytes, in the same way.
     public static func decode(utf8 text: ArraySlice<UInt8>) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.count * 3 / 4)
-        var held: UInt32 = 0
-        var bits = 0
-        for character in text {
-            let value: UInt32
-            switch character {
-            case 0x41...0x5a: value = UInt32(character - 0x41)
-            case 0x61...0x7a: value = UInt32(character - 0x61 + 26)
-            case 0x30...0x39: value = UInt32(character - 0x30 + 52)
-            case UInt8(ascii: "-"): value = 62
-            case UInt8(ascii: "_"): value = 63
-            default: return nil
+        var isValid = true
+        let bytes = [UInt8](unsafeUninitializedCapacity: text.count * 3 / 4) { bytes, count in
+            var held: UInt32 = 0
+            var bits: UInt32 = 0
+            for character in text {
+                let value: UInt32
+                switch character {
+                case 0x41...0x5a: value = UInt32(character - 0x41)
+                case 0x61...0x7a: value = UInt32(character - 0x61 + 26)
+                case 0x30...0x39: value = UInt32(character - 0x30 + 52)
+                case UInt8(ascii: "-"): value = 62
+                case UInt8(ascii: "_"): value = 63
+                default: return isValid = false
+                }
+                held = held << 6 | value
+                bits += 6
+                if bits >= 8 {
+                    bits -= 8
+                    bytes[count] = UInt8(truncatingIfNeeded: held >> bits)
+                    count += 1
+                }
             }
-            held = held << 6 | value
-            bits += 6
-            if bits >= 8 {
-                bits -= 8
-                bytes.append(UInt8(truncatingIfNeeded: held >> bits))
+            isValid = bits < 6 && held & ((1 << bits) - 1) == 0
+        }
+        return isValid ? bytes : nil
+    }
+}
+
+extension String {
+    /// Whether both texts have the same bytes. Swift's == treats different encodings of a character
+    /// as equal, and `elementsEqual` takes many instructions for each byte.
+    public func hasSameBytes(as other: String) -> Bool {
+        guard utf8.count == other.utf8.count else { return false }
+        var (own, other) = (self, other)
+        return own.withUTF8 { own in
+            other.withUTF8 { other in
+                guard let a = own.baseAddress, let b = other.baseAddress else { return true }
+                return memcmp(a, b, own.count) == 0
             }
         }
-        guard bits < 6, held & ((1 << bits) - 1) == 0 else { return nil }
-        return bytes
     }
 }

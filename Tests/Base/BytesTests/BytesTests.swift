@@ -71,6 +71,21 @@ import Testing
     }
 }
 
+@Suite struct SameBytesTests {
+    @Test(arguments: ["", "a", "shop", "a text that is longer than fifteen bytes", "ä🙂"])
+    func textHasItsOwnBytes(text: String) {
+        #expect(text.hasSameBytes(as: String(decoding: Array(text.utf8), as: UTF8.self)))
+        #expect(!text.hasSameBytes(as: text + "x"))
+        #expect(!(text + "x").hasSameBytes(as: text + "y"))
+    }
+
+    @Test(arguments: [("\u{212a}", "K"), ("\u{e9}", "e\u{301}"), ("a\u{323}\u{307}", "a\u{307}\u{323}")])
+    func otherEncodingOfACharacterHasOtherBytes(a: String, b: String) {
+        #expect(a == b)
+        #expect(!a.hasSameBytes(as: b))
+    }
+}
+
 @Suite struct SecretTests {
     @Test func printingASecretShowsNothing() {
         let secret = Secret(utf8: "hunter2")
