@@ -8,34 +8,48 @@ public struct Identifier<Thing>: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates an identifier; nil unless there are exactly 16 bytes.
     public init?(_ bytes: some Collection<UInt8>) {
+        // Taken as an array, because generic code is not specialised for other modules, and would
+        // cost a call for each byte. An array is not copied.
+        let bytes = Array(bytes)
         guard bytes.count == 16 else { return nil }
-        var value: (high: UInt64, low: UInt64) = (0, 0)
-        // Copied as a whole, because generic code is not specialised for other modules, and would
-        // cost a call for each byte.
-        withUnsafeMutableBytes(of: &value) { $0.copyBytes(from: bytes) }
-        (high, low) = (UInt64(bigEndian: value.high), UInt64(bigEndian: value.low))
+        self.init(first16: bytes)
     }
 
     /// Creates an identifier from the first 16 bytes of a digest or of random bytes.
     public init(leading bytes: some Collection<UInt8>) {
-        guard let identifier = Self(bytes.prefix(16)) else {
-            // Only the relay's own code passes bytes here: fewer than 16 are a bug.
-            preconditionFailure("an identifier needs 16 bytes, and \(bytes.count) are given")
+        let bytes = Array(bytes)
+        // Only the relay's own code passes bytes here: fewer than 16 are a bug.
+        precondition(bytes.count >= 16, "an identifier needs 16 bytes, and \(bytes.count) are given")
+        self.init(first16: bytes)
+    }
+
+    private init(first16 bytes: [UInt8]) {
+        (high, low) = bytes.withUnsafeBytes { bytes in
+            (
+                UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+                UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            )
         }
-        self = identifier
     }
 
     /// Parses the form of `text`; nil if the text has another form.
     public init?(_ text: String) {
-        guard text.utf8.count == 32, let bytes = Hex.decode(text) else { return nil }
-        self.init(bytes)
+        guard text.utf8.count == 32 else { return nil }
+        var value: (high: UInt64, low: UInt64) = (0, 0)
+        for digit in text.utf8 {
+            guard let digit = Hex.value(of: digit) else { return nil }
+            value = (value.high << 4 | value.low >> 60, value.low << 4 | UInt64(digit))
+        }
+        (high, low) = value
     }
 
     public var bytes: [UInt8] {
         withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Array($0) }
     }
 
-    public var text: String { Hex.encode(bytes) }
+    public var text: String {
+        withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Hex.encode($0) }
+    }
     public var description: String { text }
 }
 

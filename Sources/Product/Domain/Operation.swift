@@ -42,7 +42,9 @@ public struct Operation: Sendable {
 
     /// Returns an id that is different for every label. It is not secret.
     public func identifier<Thing>(_ label: String) -> Identifier<Thing> {
-        Identifier(leading: HMAC.sha256(key: key, id.bytes + Array(label.utf8)))
+        var message = id.bytes
+        message.append(contentsOf: label.utf8)
+        return Identifier(leading: HMAC.sha256(key: key, message))
     }
 }
 
