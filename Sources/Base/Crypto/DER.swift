@@ -3,8 +3,10 @@ import World
 /// Encodes DER for certificates and signatures. OpenSSL does the decoding.
 enum DER {
     static func value(_ tag: UInt8, _ content: some Collection<UInt8>) -> [UInt8] {
-        var bytes: [UInt8] = [tag]
         let count = content.count
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count + 10)
+        bytes.append(tag)
         if count < 0x80 {
             bytes.append(UInt8(count))
         } else {
@@ -12,7 +14,8 @@ enum DER {
             bytes.append(0x80 | UInt8(digits.count))
             bytes += digits
         }
-        return bytes + content
+        bytes.append(contentsOf: content)
+        return bytes
     }
 
     static func sequence(_ parts: [UInt8]...) -> [UInt8] { value(0x30, parts.flatMap { $0 }) }
@@ -28,9 +31,9 @@ enum DER {
 
     /// A non-negative number, given with the highest byte first, in the shortest form.
     static func integer(_ magnitude: some Collection<UInt8>) -> [UInt8] {
-        let digits = Array(magnitude.drop { $0 == 0 })
+        let digits = magnitude.drop { $0 == 0 }
         guard let first = digits.first else { return value(0x02, [0]) }
-        return value(0x02, first < 0x80 ? digits : [0] + digits)
+        return first < 0x80 ? value(0x02, digits) : value(0x02, [0] + digits)
     }
 
     /// A time as RFC 5280 §4.1.2.5 requires: two-digit years until 2049, and no fraction.

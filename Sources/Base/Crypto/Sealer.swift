@@ -137,8 +137,12 @@ extension Sealer {
     }
 
     private static func index(of value: [UInt8], associated: [UInt8], under key: Key) -> [UInt8] {
-        let length = withUnsafeBytes(of: UInt32(clamping: associated.count).bigEndian) { Array($0) }
-        return HMAC.sha256(key: key.search, length + associated + value)
+        var message: [UInt8] = []
+        message.reserveCapacity(4 + associated.count + value.count)
+        withUnsafeBytes(of: UInt32(clamping: associated.count).bigEndian) { message.append(contentsOf: $0) }
+        message += associated
+        message += value
+        return HMAC.sha256(key: key.search, message)
     }
 
     private static func sealSearchably(

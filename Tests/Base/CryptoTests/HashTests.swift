@@ -84,4 +84,23 @@ import Testing
         #expect(
             HMAC.sha256(key: Secret(utf8: "k"), [1]) != HMAC.sha256(key: Secret([]), [1]))
     }
+
+    @Test("RFC 2104 §2", arguments: [1, 63, 64]) func shortKeyIsPaddedWithZeros(length: Int) {
+        let key = [UInt8](repeating: 7, count: length)
+        let padded = key + [UInt8](repeating: 0, count: 64 - length)
+        #expect(HMAC.sha256(key: Secret(key), [1, 2]) == HMAC.sha256(key: Secret(padded), [1, 2]))
+    }
+
+    @Test("RFC 2104 §2", arguments: [65, 128, 129]) func longKeyIsHashed(length: Int) {
+        let key = [UInt8](repeating: 7, count: length)
+        #expect(HMAC.sha256(key: Secret(key), [1, 2]) == HMAC.sha256(key: Secret(SHA256.hash(key)), [1, 2]))
+    }
+
+    @Test func longMessageHasTheCodeOfItsParts() {
+        // By the definition, with hashes alone.
+        let message = [UInt8](repeating: 9, count: 100_000)
+        let inner = SHA256.hash([UInt8](repeating: 0x36 ^ 7, count: 64) + message)
+        let code = SHA256.hash([UInt8](repeating: 0x5c ^ 7, count: 64) + inner)
+        #expect(HMAC.sha256(key: Secret([UInt8](repeating: 7, count: 64)), message) == code)
+    }
 }
