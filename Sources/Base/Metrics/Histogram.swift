@@ -4,6 +4,7 @@ import Synchronization
 public final class Histogram: Sendable {
     /// The upper bound of each bucket, in ascending order.
     private let bounds: [Duration]
+    private let nanosecondBounds: [UInt64]
     /// The buckets, one more than bounds: the last one counts durations above all bounds.
     private let buckets: [Counter]
     private let nanoseconds = Counter()
@@ -11,14 +12,20 @@ public final class Histogram: Sendable {
     public init(upTo bounds: [Duration]) {
         precondition(bounds == bounds.sorted(), "the bounds of a histogram ascend")
         self.bounds = bounds
+        nanosecondBounds = bounds.map(Self.nanoseconds)
         buckets = (0...bounds.count).map { _ in Counter() }
     }
 
     public func observe(_ duration: Duration) {
-        let index = bounds.firstIndex { duration <= $0 } ?? bounds.count
+        let taken = Self.nanoseconds(duration)
+        let index = nanosecondBounds.firstIndex { taken <= $0 } ?? bounds.count
         buckets[index].add()
-        let (seconds, attoseconds) = duration.components
-        nanoseconds.add(UInt64(clamping: seconds * 1_000_000_000 + attoseconds / 1_000_000_000))
+        nanoseconds.add(taken)
+    }
+
+    /// Whole nanoseconds, since comparing durations takes several times as long.
+    private static func nanoseconds(_ duration: Duration) -> UInt64 {
+        UInt64(clamping: duration.attoseconds / 1_000_000_000)
     }
 
     public var count: UInt64 { buckets.reduce(0) { $0 + $1.value } }

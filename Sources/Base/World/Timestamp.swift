@@ -42,10 +42,11 @@ public struct Instant: Hashable, Comparable, Sendable {
 
 extension Duration {
     public var wholeMilliseconds: Int64 {
-        components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
+        Int64(attoseconds / 1_000_000_000_000_000)
     }
     public var wholeNanoseconds: Int64 {
-        components.seconds * 1_000_000_000 + components.attoseconds / 1_000_000_000
+        // `components` divides twice, in software.
+        Int64(attoseconds / 1_000_000_000)
     }
 }
 

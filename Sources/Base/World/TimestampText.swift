@@ -18,23 +18,29 @@ extension Timestamp {
         let (year, month, day) = Self.civil(fromDays: days)
         let rest = milliseconds - days * 86_400_000
         // A peer may have chosen a year with more digits.
-        var head = String(year)
-        while head.utf8.count < 4 { head = "0" + head }
+        let long = (0...9999).contains(year) ? "" : String(year)
         // A request makes several such texts, so they are written in place.
-        return String(unsafeUninitializedCapacity: head.utf8.count + 20) { text in
+        return String(unsafeUninitializedCapacity: max(long.utf8.count, 4) + 20) { text in
             var at = 0
-            for byte in head.utf8 {
-                text[at] = byte
-                at += 1
+            func append(_ value: Int64, digits: Int) {
+                var rest = UInt32(truncatingIfNeeded: value)
+                var place = at + digits
+                while place > at {
+                    place -= 1
+                    text[place] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+                    rest /= 10
+                }
+                at += digits
             }
             func append(_ mark: UInt8, _ value: Int64, digits: Int) {
                 text[at] = mark
-                var rest = value
-                for place in stride(from: at + digits, to: at, by: -1) {
-                    text[place] = UInt8(ascii: "0") + UInt8(rest % 10)
-                    rest /= 10
-                }
-                at += digits + 1
+                at += 1
+                append(value, digits: digits)
+            }
+            if long.isEmpty { append(year, digits: 4) }
+            for byte in long.utf8 {
+                text[at] = byte
+                at += 1
             }
             append(UInt8(ascii: "-"), month, digits: 2)
             append(UInt8(ascii: "-"), day, digits: 2)
@@ -51,7 +57,14 @@ extension Timestamp {
     }
 
     private init?(parsing text: String, separator: UInt8, zulu: Bool) {
-        let bytes = Array(text.utf8)
+        var text = text
+        guard let parsed = text.withUTF8({ Self.milliseconds($0, separator: separator, zulu: zulu) }) else {
+            return nil
+        }
+        milliseconds = parsed
+    }
+
+    private static func milliseconds(_ bytes: UnsafeBufferPointer<UInt8>, separator: UInt8, zulu: Bool) -> Int64? {
         guard bytes.count >= 19 else { return nil }
         func number(_ range: Range<Int>) -> Int64? {
             var value: Int64 = 0
@@ -85,9 +98,9 @@ extension Timestamp {
             end += 1
         }
         guard end == bytes.count else { return nil }
-        let days = Self.days(year: year, month: month, day: day)
-        guard Self.civil(fromDays: days) == (year, month, day) else { return nil }
-        milliseconds = ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + fraction
+        let days = days(year: year, month: month, day: day)
+        guard civil(fromDays: days) == (year, month, day) else { return nil }
+        return ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + fraction
     }
 
     /// Howard Hinnant's `civil_from_days`: the proleptic Gregorian calendar in integers.
