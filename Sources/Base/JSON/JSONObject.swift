@@ -17,7 +17,14 @@ public struct JSONObject: Sendable, ExpressibleByDictionaryLiteral {
 
     /// Makes an object. A name that occurs twice keeps its first position and its last value.
     public init(_ members: some Sequence<(String, JSONValue)>) {
+        self.members.reserveCapacity(members.underestimatedCount)
         for (name, value) in members { self[name] = value }
+    }
+
+    /// Makes an object of members with different names, without a search for each.
+    public init(distinct members: [Member]) {
+        assert(Set(members.map(\.name)).count == members.count, "a name occurs twice")
+        self.members = members
     }
 
     public init(dictionaryLiteral elements: (String, JSONValue)...) { self.init(elements) }

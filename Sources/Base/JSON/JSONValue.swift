@@ -47,9 +47,12 @@ extension JSONValue {
 
 /// Values that are null if they are missing.
 extension JSONValue {
-    public static func text(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
+    @inlinable public static func text(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
 
-    public static func word<Word: RawRepresentable<String>>(_ word: Word?) -> JSONValue { text(word?.rawValue) }
+    // Inlined, because generic code is not specialised for other modules.
+    @inlinable public static func word<Word: RawRepresentable<String>>(_ word: Word?) -> JSONValue {
+        text(word?.rawValue)
+    }
 }
 
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,

@@ -44,14 +44,14 @@ public enum JSONWriter {
         var string = string
         bytes.append(UInt8(ascii: "\""))
         string.withUTF8 { text in
-            var runStart = 0
-            for (index, byte) in text.enumerated()
-            where byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
-                bytes.append(contentsOf: text[runStart..<index])
-                appendEscape(of: byte, to: &bytes)
-                runStart = index + 1
+            var start = 0
+            while true {
+                let end = PlainRun(in: text, from: start).end
+                bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start..<end]))
+                guard end < text.count else { break }
+                appendEscape(of: text[end], to: &bytes)
+                start = end + 1
             }
-            bytes.append(contentsOf: text[runStart...])
         }
         bytes.append(UInt8(ascii: "\""))
     }

@@ -2,20 +2,17 @@ extension Parser {
     mutating func string(_ text: Span<UInt8>) throws(JSONError) -> String {
         at += 1
         let start = at
-        var ascii = true
-        while at < text.count {
-            let byte = text[at]
-            if byte == UInt8(ascii: "\"") {
-                let string = try run(text, from: start, ascii: ascii)
-                at += 1
-                return string
-            }
-            if byte == UInt8(ascii: "\\") { return try escapedString(text, from: start) }
-            guard byte >= 0x20 else { throw error(.controlCharacter) }
-            if byte >= 0x80 { ascii = false }
+        let plain = text.withUnsafeBufferPointer { PlainRun(in: $0, from: start) }
+        at = plain.end
+        guard at < text.count else { throw error(.incomplete) }
+        switch text[at] {
+        case UInt8(ascii: "\""):
+            let string = try run(text, from: start, ascii: plain.isASCII)
             at += 1
+            return string
+        case UInt8(ascii: "\\"): return try escapedString(text, from: start)
+        default: throw error(.controlCharacter)
         }
-        throw error(.incomplete)
     }
 
     /// Reads a string with at least one escape, from runs of plain text and decoded escapes.

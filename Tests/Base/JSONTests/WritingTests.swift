@@ -21,6 +21,28 @@ import Testing
         let text = #"{"z":[1,2.5,-3],"a":{"n":null,"t":true},"s":"ä\\\"\n"}"#
         #expect(JSONWriter.text(try JSONReader.read(Array(text.utf8))) == text)
     }
+
+    @Test(arguments: ["\"", "\\", "\u{1}", "\u{1f}", "\u{7f}", "ä", "€", "🙂", " "])
+    func everyPlaceInAStringIsEscaped(special: String) throws {
+        for length in 0..<20 {
+            for place in 0...length {
+                let text =
+                    String(repeating: "a", count: place) + special + String(repeating: "b", count: length - place)
+                let written = JSONWriter.write(.string(text))
+                let read = try JSONReader.read(written).string
+                #expect(read.map { Array($0.utf8) } == Array(text.utf8))
+            }
+        }
+    }
+
+    @Test func controlCharacterIsRefusedAtEveryPlace() {
+        for place in 0..<20 {
+            let text = "\"" + String(repeating: "a", count: place) + "\nbbbbbbbbbbbb\""
+            #expect(throws: JSONError(offset: place + 1, kind: .controlCharacter)) {
+                try JSONReader.read(Array(text.utf8))
+            }
+        }
+    }
 }
 
 @Suite struct JSONObjectTests {
