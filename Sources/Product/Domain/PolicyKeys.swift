@@ -98,47 +98,52 @@ extension Policy {
         }
     }
 
-    public func text(of key: String) -> String? {
-        switch key {
-        case "addresses": addresses.rawValue
-        case "answers": answers.rawValue
-        case "attestation-android": attestation.android.rawValue
-        case "attestation-ios": attestation.ios.rawValue
-        case "certificate-tags": certificateTags.isEmpty ? "none" : certificateTags.map(\.text).joined(separator: ", ")
-        case "code-deadline": codeDeadline.map { String($0) } ?? "none"
-        case "code-retries": codeRetries.rawValue
-        case "devices": String(devices)
-        case "enrolment": enrolment.rawValue
-        case "factors": factors.map(\.rawValue).joined(separator: ", ")
-        case "further-factors": furtherFactors.rawValue
-        case "guesses": String(guesses)
-        case "lifetime": String(lifetime)
-        case "login-limit": String(loginLimit)
-        case "max-uv-age": maxUVAge.map { String($0) } ?? "none"
-        case "min-app-android": posture.android.appVersion?.description ?? "none"
-        case "min-app-ios": posture.ios.appVersion?.description ?? "none"
-        case "min-assurance": minAssurance.rawValue
-        case "min-os-android": posture.android.osVersion?.description ?? "none"
-        case "min-os-ios": posture.ios.osVersion?.description ?? "none"
-        case "min-patch-level": posture.patchLevel.map { String($0) } ?? "none"
-        case "min-uv": minUV.rawValue
-        case "number": String(number)
-        case "number-below": numberBelow?.text ?? "none"
-        case "phone-codes": phoneCodes.rawValue
-        case "phone-place": phonePlace.rawValue
-        case "phone-place-distance": String(phonePlaceDistance)
-        case "pin": pin.rawValue
-        case "push-deadline": String(pushDeadline)
-        case "push-detail": pushDetail.rawValue
-        case "push-limit": String(pushLimit)
-        case "recovery-check": recoveryCheck.rawValue
-        case "recovery-url": recoveryURL ?? "none"
-        case "recovery-wait": String(recoveryWait)
-        case "screen-lock": posture.screenLock ? "on" : "off"
-        case "verified-boot": posture.verifiedBoot ? "on" : "off"
-        default: limitText(of: key)
-        }
-    }
+    public func text(of key: String) -> String? { Self.texts[key]?(self) ?? limitText(of: key) }
+
+    /// The text of each policy but the limits. A table, because each login writes all of them, and a
+    /// switch over strings compares one after the other.
+    private static let texts: [String: @Sendable (Policy) -> String] = [
+        "addresses": { $0.addresses.rawValue },
+        "answers": { $0.answers.rawValue },
+        "attestation-android": { $0.attestation.android.rawValue },
+        "attestation-ios": { $0.attestation.ios.rawValue },
+        "certificate-tags": { orNone($0.certificateTags.map(\.text)) },
+        "code-deadline": { orNone($0.codeDeadline) },
+        "code-retries": { $0.codeRetries.rawValue },
+        "devices": { String($0.devices) },
+        "enrolment": { $0.enrolment.rawValue },
+        "factors": { $0.factors.map(\.rawValue).joined(separator: ", ") },
+        "further-factors": { $0.furtherFactors.rawValue },
+        "guesses": { String($0.guesses) },
+        "lifetime": { String($0.lifetime) },
+        "login-limit": { String($0.loginLimit) },
+        "max-uv-age": { orNone($0.maxUVAge) },
+        "min-app-android": { $0.posture.android.appVersion?.description ?? "none" },
+        "min-app-ios": { $0.posture.ios.appVersion?.description ?? "none" },
+        "min-assurance": { $0.minAssurance.rawValue },
+        "min-os-android": { $0.posture.android.osVersion?.description ?? "none" },
+        "min-os-ios": { $0.posture.ios.osVersion?.description ?? "none" },
+        "min-patch-level": { orNone($0.posture.patchLevel) },
+        "min-uv": { $0.minUV.rawValue },
+        "number": { String($0.number) },
+        "number-below": { $0.numberBelow?.text ?? "none" },
+        "phone-codes": { $0.phoneCodes.rawValue },
+        "phone-place": { $0.phonePlace.rawValue },
+        "phone-place-distance": { String($0.phonePlaceDistance) },
+        "pin": { $0.pin.rawValue },
+        "push-deadline": { String($0.pushDeadline) },
+        "push-detail": { $0.pushDetail.rawValue },
+        "push-limit": { String($0.pushLimit) },
+        "recovery-check": { $0.recoveryCheck.rawValue },
+        "recovery-url": { $0.recoveryURL ?? "none" },
+        "recovery-wait": { String($0.recoveryWait) },
+        "screen-lock": { $0.posture.screenLock ? "on" : "off" },
+        "verified-boot": { $0.posture.verifiedBoot ? "on" : "off" },
+    ]
+
+    private static func orNone(_ number: (some BinaryInteger)?) -> String { number.map { String($0) } ?? "none" }
+
+    private static func orNone(_ words: [String]) -> String { words.isEmpty ? "none" : words.joined(separator: ", ") }
 
     static func word<Word: RawRepresentable & CaseIterable>(
         _ key: String, _ text: String
@@ -212,10 +217,10 @@ extension Policy {
 
     private static let keysOfChallenges = keys.filter { !limitKeys.contains($0) }
 
+    /// - Parameter keys: keys that differ from each other.
     public func json(of keys: [String]) -> String {
-        var object = JSONObject()
-        for key in keys { object.set(key, .string(text(of: key) ?? "")) }
-        return String(decoding: JSONWriter.write(.object(object)), as: UTF8.self)
+        let members = keys.map { JSONObject.Member(name: $0, value: .string(text(of: $0) ?? "")) }
+        return JSONWriter.text(.object(JSONObject(distinct: members)))
     }
 
     /// Returns these policies with the changes of a website's row. A key from a newer relay is

@@ -148,6 +148,6 @@ public struct SignedDecision: Sendable, Equatable {
 
     /// Compares by bytes, since Swift treats canonically equivalent strings as equal.
     private static func same(_ value: JSONValue?, _ text: String) -> Bool {
-        value?.string.map { $0.utf8.elementsEqual(text.utf8) } == true
+        value?.string?.hasSameBytes(as: text) == true
     }
 }
