@@ -17,8 +17,10 @@ public struct Fields: Sendable, Equatable {
     public init() {}
 
     public init(_ all: [Field]) {
-        for field in all { add(field.name, field.value) }
+        for field in all { add(field) }
     }
+
+    public mutating func add(_ field: Field) { add(field.name, field.value) }
 
     public mutating func add(_ name: String, _ value: String) {
         var name = name
@@ -61,7 +63,11 @@ public struct Fields: Sendable, Equatable {
         var name = name
         return name.withUTF8 { name in
             withRun { run in
-                run.filter { Self.isSame($0.name, name) }.map { String(decoding: $0.value, as: UTF8.self) }
+                var values: [String] = []
+                for field in run where Self.isSame(field.name, name) {
+                    values.append(String(decoding: field.value, as: UTF8.self))
+                }
+                return values
             }
         }
     }

@@ -1,8 +1,8 @@
 import World
 
 /// The client certificate behind a request, after TLS has verified it against one of the two
-/// authorities.
-public struct ClientCertificate: Sendable, Equatable {
+/// authorities. All requests of a connection share it.
+public final class ClientCertificate: Sendable {
     public enum Authority: Sendable { case websites, phones }
 
     public let authority: Authority

@@ -59,17 +59,16 @@ struct APIResponse: Sendable {
     }
 
     func response(to requestID: String) -> Response {
-        var all: [Fields.Field] = []
-        all.reserveCapacity(fields.count + 3)
+        var all = Fields()
         if let contentType {
-            all.append(Fields.Field("content-type", contentType))
+            all.add("content-type", contentType)
         } else if !body.isEmpty {
-            all.append(status < 400 ? Self.json : Self.problem)
-            all.append(Self.noStore)
+            all.add(status < 400 ? Self.json : Self.problem)
+            all.add(Self.noStore)
         }
-        all.append(contentsOf: fields)
-        all.append(Fields.Field("request-id", requestID))
-        return Response(status: status, fields: Fields(all), body: body)
+        for field in fields { all.add(field) }
+        all.add("request-id", requestID)
+        return Response(status: status, fields: all, body: body)
     }
 
     static let json = Fields.Field("content-type", "application/json")

@@ -8,9 +8,9 @@ enum Preference {
     /// first `wait` counts.
     static func wait(_ fields: Fields) -> Int? {
         for value in fields.values("prefer") {
-            for preference in value.split(separator: ",") {
-                let pair = preference.split(separator: ";", omittingEmptySubsequences: false)[0]
-                    .split(separator: "=", maxSplits: 1).map { $0.trimmed }
+            for preference in value.utf8.split(separator: UInt8(ascii: ",")) {
+                let pair = preference.prefix { $0 != UInt8(ascii: ";") }
+                    .split(separator: UInt8(ascii: "="), maxSplits: 1).map { Substring($0).trimmed }
                 guard pair.count == 2, pair[0].lowercased() == "wait" else { continue }
                 var text = pair[1][...]
                 if text.utf8.count >= 2, text.first == "\"", text.last == "\"" { text = text.dropFirst().dropLast() }
@@ -27,9 +27,11 @@ enum Preference {
 extension Substring {
     /// The text without spaces and tabs at both ends.
     var trimmed: String {
-        var rest = self
-        while let first = rest.first, first == " " || first == "\t" { rest.removeFirst() }
-        while let last = rest.last, last == " " || last == "\t" { rest.removeLast() }
-        return String(rest)
+        var rest = utf8
+        while let first = rest.first, Self.isSpace(first) { rest.removeFirst() }
+        while let last = rest.last, Self.isSpace(last) { rest.removeLast() }
+        return String(Substring(rest))
     }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
 }

@@ -14,7 +14,7 @@ import Relay
 ///
 /// Tests: `APITests/IdempotencyTests.swift`, `TwoRelayIdempotencyTests.swift` and
 /// `HeldRequestTests.swift`.
-struct RequestContext: Sendable {
+final class RequestContext: Sendable {
     let api: API
     let request: Request
     let route: Route
@@ -22,6 +22,19 @@ struct RequestContext: Sendable {
     let claim: PresentedIdentity
     let form: Form
     let access: AccessLogLine
+
+    init(
+        api: API, request: Request, route: Route, pathParameters: [String: String], claim: PresentedIdentity,
+        form: Form, access: AccessLogLine
+    ) {
+        self.api = api
+        self.request = request
+        self.route = route
+        self.pathParameters = pathParameters
+        self.claim = claim
+        self.form = form
+        self.access = access
+    }
 
     func outcome() async -> Outcome {
         switch await caller(claim) {
@@ -217,7 +230,7 @@ struct RequestContext: Sendable {
             return .response(await end(answer(Problem(.broken)), operation, repeated))
         case .hold(let ticket, let duration, let finish):
             return .held(
-                Hold(duration: duration, owner: held.website?.name ?? "", wait: ticket) {
+                Hold(duration: duration, owner: held.website?.name ?? "", wait: ticket) { [self] in
                     await LoggedRequest.run(access.id, trace: access.trace?.trace) {
                         await Actor.run(held.actor) { await complete(finish, held, operation, repeated, place) }
                     }
@@ -276,7 +289,8 @@ struct RequestContext: Sendable {
         let header = ["token", "username"].map { request.fields.values($0).joined(separator: "\n") }
         var content: [UInt8] = []
         for part in [request.method, route.path.text, request.path] + header {
-            content.append(contentsOf: "\(part.utf8.count):".utf8)
+            content.append(contentsOf: String(part.utf8.count).utf8)
+            content.append(UInt8(ascii: ":"))
             content.append(contentsOf: part.utf8)
         }
         return content + request.body
