@@ -24,6 +24,18 @@ struct RoutingTests {
         #expect(places["username"].map { Array($0.utf8) } == Array(name.utf8))
     }
 
+    @Test(arguments: API.table.routes.indices)
+    func everyRouteIsFoundByItsPath(index: Int) {
+        let route = API.table.routes[index]
+        let path = route.path.segments.map { if case .word(let word) = $0 { "/\(word)" } else { "/x" } }.joined()
+        guard case .route(let found, let places) = API.table.match(route.method, path) else {
+            Issue.record("no route for \(path)")
+            return
+        }
+        #expect(found === route)
+        #expect(places.count == route.path.segments.count { if case .parameter = $0 { true } else { false } })
+    }
+
     @Test(
         arguments: [
             "", "/", "*", "user/bob", "/user", "/user/", "/user/bob/", "//user/bob", "/user/%", "/user/%4", "/user/%GG",

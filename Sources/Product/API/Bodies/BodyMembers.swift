@@ -24,13 +24,12 @@ enum BodyMembers {
                     prefix + first, .missing,
                     LocalizedText("must be given, or \(others)", de: "fehlt; möglich ist auch \(others)")))
         }
-        let names = parameters.map(\.name)
-        for name in object.names where !names.contains(where: { $0.utf8.elementsEqual(name.utf8) }) {
+        for name in object.names where !parameters.contains(where: { $0.isNamed(name) }) {
             guard faults.count < mostUnknown else { break }
             // A guess costs more than a refusal, so the relay does not guess for many faults or for
             // long names.
             let mayGuess = faults.count < 16 && name.utf8.count <= 32
-            faults.append(unknown(name, inside: prefix, among: names, mayGuess: mayGuess))
+            faults.append(unknown(name, inside: prefix, among: parameters.map(\.name), mayGuess: mayGuess))
         }
     }
 

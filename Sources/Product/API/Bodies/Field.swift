@@ -1,3 +1,4 @@
+import Bytes
 import Domain
 import JSON
 import Relay
@@ -5,7 +6,7 @@ import World
 
 /// A parameter of a body, declared once. The declaration defines how the parameter is read, which
 /// faults it can have, and how OpenAPI describes it.
-struct Field<Value: Sendable>: Sendable {
+final class Field<Value: Sendable>: Sendable {
     let name: String
     let summary: String
     /// The JSON Schema.
@@ -13,12 +14,22 @@ struct Field<Value: Sendable>: Sendable {
     /// Reads the value; returns nil after it has added at least one fault.
     let read: @Sendable (JSONValue, _ parameter: String, inout [FieldFault]) -> Value?
 
+    init(
+        name: String, summary: String, schema: JSONObject,
+        read: @escaping @Sendable (JSONValue, _ parameter: String, inout [FieldFault]) -> Value?
+    ) {
+        self.name = name
+        self.summary = summary
+        self.schema = schema
+        self.read = read
+    }
+
     /// The same field, which also accepts null to delete the stored value.
     var orNull: Field<Value?> {
         var schema = schema
         schema.set("type", .array([schema["type"] ?? "string", "null"]))
         return Field<Value?>(name: name, summary: "\(summary); null deletes it", schema: schema) {
-            value, parameter, faults in
+            [read] value, parameter, faults in
             if value == .null { return .some(nil) }
             return read(value, parameter, &faults).map { .some($0) }
         }
@@ -31,7 +42,7 @@ struct Field<Value: Sendable>: Sendable {
 private let mustBeString = LocalizedText("must be a string", de: "muss ein String sein")
 
 /// A field without its static type.
-struct Parameter: Sendable {
+final class Parameter: Sendable {
     let name: String
     let summary: String
     let schema: JSONObject
@@ -45,6 +56,8 @@ struct Parameter: Sendable {
         self.isRequired = isRequired
         check = { value, parameter, faults in _ = field.read(value, parameter, &faults) }
     }
+
+    func isNamed(_ other: String) -> Bool { name.hasSameBytes(as: other) }
 }
 
 extension Field where Value == String {
@@ -64,7 +77,7 @@ extension Field where Value == String {
             }
             if text.isEmpty, !mayBeEmpty {
                 faults.append(FieldFault(parameter, .length, FieldRule.empty))
-            } else if text.unicodeScalars.count > limit {
+            } else if text.utf8.count > limit, text.unicodeScalars.count > limit {
                 faults.append(FieldFault(parameter, .length, FieldRule.tooLong(limit)))
             } else if let complaint = rule(text) {
                 faults.append(FieldFault(parameter, .format, complaint))

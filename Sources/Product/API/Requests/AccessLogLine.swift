@@ -74,6 +74,14 @@ final class AccessLogLine: Sendable {
     private func write(_ state: State, _ taken: Duration, status: Int?, outcome: String?) {
         metrics.ended(method, route, status: status, taken: state.isHeld ? nil : taken)
         guard isWritten(state, status) else { return }
+        if Health.isCheck(route) {
+            log.debug("request", fields(state, taken, status, outcome))
+        } else {
+            log.info("request", fields(state, taken, status, outcome))
+        }
+    }
+
+    private func fields(_ state: State, _ taken: Duration, _ status: Int?, _ outcome: String?) -> LogFields {
         var website: String?
         var device: String?
         switch state.caller {
@@ -81,11 +89,10 @@ final class AccessLogLine: Sendable {
         case .phone(let caller): device = caller.id.text
         case .anyone: break
         }
-        let fields: LogFields = [
+        return [
             .request: id, .trace: trace?.trace, .method: method, .route: route, .status: status, .outcome: outcome,
             .milliseconds: taken.wholeMilliseconds, .website: website, .device: device,
         ]
-        if Health.isCheck(route) { log.debug("request", fields) } else { log.info("request", fields) }
     }
 
     /// Whether the line is written. Refused callers without an identity share a few lines each

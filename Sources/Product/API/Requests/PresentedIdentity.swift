@@ -93,7 +93,8 @@ extension PresentedIdentity {
 enum Caller: Sendable {
     case anyone
     case website(Website)
-    case phone(PhoneCredential)
+    // In a box, because every step of a request passes it on.
+    indirect case phone(PhoneCredential)
 
     /// The tenant in whose queue the request is answered; nil if it is the same as before the
     /// lookup.

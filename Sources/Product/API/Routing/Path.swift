@@ -9,6 +9,10 @@ struct PathPattern: Sendable {
     let text: String
     let segments: [Segment]
 
+    var hasParameters: Bool {
+        segments.contains { if case .parameter = $0 { true } else { false } }
+    }
+
     init(_ text: String) {
         self.text = text
         segments = text.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map {

@@ -1,9 +1,10 @@
+import Bytes
 import Domain
 import Relay
 
 /// A method and path, declared once. Matching, reading, refusals and the OpenAPI description use
-/// this declaration.
-struct Route: Sendable {
+/// this declaration. Requests share it by reference, because they pass it on often.
+final class Route: Sendable {
     let method: String
     let path: PathPattern
     let summary: String
@@ -71,7 +72,7 @@ struct Route: Sendable {
 }
 
 /// The parameters that one kind of caller sends to a route, and the verb that they lead to.
-struct Form: Sendable {
+final class Form: Sendable {
     enum Action: Sendable {
         case anyone(@Sendable (VerbCall) async throws(Refusal) -> VerbOutcome)
         case website(@Sendable (VerbCall, Website) async throws(Refusal) -> VerbOutcome)
@@ -79,16 +80,16 @@ struct Form: Sendable {
     }
 
     let action: Action
-    var parameters: [Parameter] = []
+    let parameters: [Parameter]
     /// The parameters of which at least one must be given.
-    var oneOf: [String] = []
+    let oneOf: [String]
     /// Whether this is the original form, in which a website answers for its own users. It is only
     /// for websites whose policy is `answers: website`. Other websites are refused.
-    var isOriginal = false
+    let isOriginal: Bool
     /// Whether the verb can claim an idempotency key with its own change (`AnswerToKeep`).
-    var claimsKeys = false
+    let claimsKeys: Bool
     /// The answers, for the OpenAPI description.
-    var answers: [(status: Int, content: String)] = []
+    let answers: [(status: Int, content: String)]
 
     init(
         _ action: Action, _ parameters: [Parameter] = [], oneOf: [String] = [], isOriginal: Bool = false,
@@ -126,8 +127,19 @@ struct RouteTable: Sendable {
     }
 
     let routes: [Route]
+    /// The routes whose paths have no parameters, by path. Most requests are for one of them.
+    private let fixed: [String: [Route]]
 
+    init(routes: [Route]) {
+        self.routes = routes
+        fixed = Dictionary(grouping: routes.filter { !$0.path.hasParameters }, by: \.path.text)
+    }
+
+    /// Returns the route of a request. A path without parameters takes precedence over a pattern.
     func match(_ method: String, _ path: String) -> Match {
+        if let route = fixed[path]?.first(where: { $0.method == method }), route.path.text.hasSameBytes(as: path) {
+            return .route(route, pathParameters: [:])
+        }
         guard let segments = PathPattern.split(path) else { return .nothing }
         var allowed: [Route] = []
         for route in routes {

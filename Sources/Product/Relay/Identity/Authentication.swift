@@ -30,8 +30,9 @@ public struct WebsiteRow: Sendable, Equatable {
     }
 }
 
-/// An authenticated website, with the policy that applies to it.
-public struct Website: Sendable, Equatable {
+/// An authenticated website, with the policy that applies to it. A policy has many values, so the
+/// steps of a request share it by reference.
+public final class Website: Sendable {
     public let id: WebsiteID
     public let name: String
     public let displayName: String
