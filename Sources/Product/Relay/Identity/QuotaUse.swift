@@ -21,6 +21,17 @@ public final class QuotaUse: Sendable {
             .proof(key: proof.possession.key, address: SenderThrottle.network(address))
         }
 
+        public func hash(into hasher: inout Hasher) {
+            switch self {
+            case .website(let key): hasher.combine(HashedBytes(key))
+            case .phone(let id): hasher.combine(id)
+            case .proof(let key, let address):
+                hasher.combine(HashedBytes(key))
+                hasher.combine(address)
+            case .address(let address): hasher.combine(address)
+            }
+        }
+
         public static func stranger(_ address: String) -> Subject { .address(SenderThrottle.network(address)) }
     }
 
@@ -87,8 +98,9 @@ public final class HeldRequestSlot: Sendable {
 
 extension Dictionary where Value == Int {
     fileprivate mutating func take(_ key: Key, _ most: Int) -> Bool {
-        guard self[key, default: 0] < most else { return false }
-        self[key, default: 0] += 1
+        let count = self[key, default: 0]
+        guard count < most else { return false }
+        self[key] = count + 1
         return true
     }
 

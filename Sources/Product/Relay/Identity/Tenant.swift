@@ -21,7 +21,7 @@ public enum Tenant: Hashable, Sendable {
     /// The number of queues that all phones share. Strangers share the same number of other queues.
     static let shared = 16
 
-    public static func key(_ thumbprint: [UInt8]) -> Tenant { .key(thumbprint.hashValue) }
+    public static func key(_ thumbprint: [UInt8]) -> Tenant { .key(HashedBytes(thumbprint).hashValue) }
 
     public static func phone(_ id: DeviceID) -> Tenant { .phones(share(id)) }
 

@@ -28,17 +28,25 @@ public final class WebsiteConcurrencyLimit: Sendable {
 
     private typealias Turn = UnsafeContinuation<Void, Never>
 
-    /// The requests of one website that are in work, and the queue of those that wait.
-    private struct Line {
+    /// The requests of one website that are in work, and the queue of those that wait. Guarded by
+    /// `state`.
+    private final class Line {
         var working = 0
         /// The front of the queue in reverse order: the last element is the next to begin.
         private var next: [Turn] = []
         private var newest: [Turn] = []
 
-        mutating func append(_ turn: Turn) { newest.append(turn) }
+        func append(_ turn: Turn) { newest.append(turn) }
+
+        /// Counts one more request as working. Returns false if it must wait.
+        func begin(upTo limit: Int) -> Bool {
+            guard working < limit, next.isEmpty, newest.isEmpty else { return false }
+            working += 1
+            return true
+        }
 
         /// Removes the turns that may begin now, and counts them as working.
-        mutating func begin(upTo limit: Int) -> [Turn] {
+        func beginWaiting(upTo limit: Int) -> [Turn] {
             var begun: [Turn] = []
             while working < limit, let turn = popFirst() {
                 working += 1
@@ -47,7 +55,7 @@ public final class WebsiteConcurrencyLimit: Sendable {
             return begun
         }
 
-        private mutating func popFirst() -> Turn? {
+        private func popFirst() -> Turn? {
             if next.isEmpty {
                 next = newest.reversed()
                 newest = []
@@ -57,14 +65,24 @@ public final class WebsiteConcurrencyLimit: Sendable {
     }
 
     private struct State {
-        var lines: [[UInt8]: Line] = [:]
-        var latest: [UInt8]?
+        var lines: [HashedBytes: Line] = [:]
+        var latest: HashedBytes?
         /// The time of the last call that came from another website than the call before it.
         var sharedAt: Instant?
 
         func limit(at now: Instant) -> Int {
             guard let sharedAt, now - sharedAt < WebsiteConcurrencyLimit.memory else { return .max }
             return WebsiteConcurrencyLimit.limit
+        }
+
+        /// The line of a website that calls now.
+        mutating func line(_ website: HashedBytes, at now: Instant) -> Line {
+            if let latest, latest != website { sharedAt = now }
+            latest = website
+            if let line = lines[website] { return line }
+            let line = Line()
+            lines[website] = line
+            return line
         }
     }
 
@@ -78,14 +96,15 @@ public final class WebsiteConcurrencyLimit: Sendable {
     ///
     /// - Parameter website: the thumbprint of the key of its certificate.
     public func begin(_ website: [UInt8]) async {
-        let now = time.instant()
+        let (website, now) = (HashedBytes(website), time.instant())
+        // Nearly every request begins at once, and needs no continuation.
+        let hasBegun = state.withLock { $0.line(website, at: now).begin(upTo: $0.limit(at: now)) }
+        guard !hasBegun else { return }
         await withUnsafeContinuation { turn in
             let begun = state.withLock { state in
-                if let latest = state.latest, latest != website { state.sharedAt = now }
-                state.latest = website
-                let limit = state.limit(at: now)
-                state.lines[website, default: Line()].append(turn)
-                return state.lines[website]?.begin(upTo: limit) ?? []
+                let line = state.line(website, at: now)
+                line.append(turn)
+                return line.beginWaiting(upTo: state.limit(at: now))
             }
             for turn in begun { turn.resume() }
         }
@@ -93,12 +112,12 @@ public final class WebsiteConcurrencyLimit: Sendable {
 
     /// Ends a request, and lets the next waiting ones of its website begin.
     public func end(_ website: [UInt8]) {
-        let now = time.instant()
+        let (website, now) = (HashedBytes(website), time.instant())
         let begun: [Turn] = state.withLock { state in
-            let limit = state.limit(at: now)
-            state.lines[website]?.working -= 1
-            let begun = state.lines[website]?.begin(upTo: limit) ?? []
-            if state.lines[website]?.working == 0 { state.lines[website] = nil }
+            guard let line = state.lines[website] else { return [] }
+            line.working -= 1
+            let begun = line.beginWaiting(upTo: state.limit(at: now))
+            if line.working == 0 { state.lines[website] = nil }
             return begun
         }
         for turn in begun { turn.resume() }
