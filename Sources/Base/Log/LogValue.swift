@@ -41,6 +41,7 @@ public struct LogFields: Sendable, ExpressibleByDictionaryLiteral {
     /// Makes fields from a literal. A nil value omits its key. A key that occurs twice has its last
     /// value.
     public init(dictionaryLiteral elements: (LogKey, (any LogValue)?)...) {
+        all.reserveCapacity(elements.count)
         for (key, value) in elements {
             guard let value else { continue }
             set(key, value.logged)

@@ -91,7 +91,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         pthread_getspecific(currentKey) == UnsafeMutableRawPointer(Unmanaged.passUnretained(self).toOpaque())
     }
 
-    func preconditionCurrent(_ what: StaticString = #function) {
+    @usableFromInline func preconditionCurrent(_ what: StaticString = #function) {
         precondition(isCurrent, "\(what): not on the loop")
     }
 

@@ -375,8 +375,8 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         server.workBegan()
         let exchange = Exchange(
             loop: loop, holdEnds: server.holdEnds, deadline: deadline, late: late,
-            answer: { [weak self, weak stream] response in
-                guard let self, let stream, streams[stream.id] === stream else { return }
+            answer: { [weak self, id = stream.id] response in
+                guard let self, let stream = streams[id] else { return }
                 answer(stream, response)
                 flushSoon()
             },
