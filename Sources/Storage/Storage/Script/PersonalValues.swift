@@ -308,7 +308,7 @@ extension Script {
     func resolved(by personal: PersonalSealer?) throws(StoreFailure) -> Script {
         if let short {
             let form = ShortForm(
-                subject: short.subject, rows: short.rows, reads: short.reads, decide: short.decide,
+                subjects: short.subjects, rows: short.rows, reads: short.reads, decide: short.decide,
                 guarded: { () throws(StoreFailure) in try short.guarded().resolved(by: personal) })
             return Script(name, operation: operation, mayHaveRun: mayHaveRun, short: form)
         }

@@ -12,7 +12,7 @@ import Relay
 /// Invariants:
 /// - In the cases that it accepts, it leaves the same rows as the guarded script.
 /// - Everything that it relies on is locked until the commit, by the lock on its user's row. One
-///   transaction runs at most one short form for each user.
+///   transaction runs at most one short form for each user, and for each idempotency key.
 /// - Each of its writes that must match a row repeats in its WHERE clause what was read.
 ///
 /// Failures: a write matches nothing, or a row has been written already. The transaction then rolls
@@ -21,8 +21,8 @@ import Relay
 ///
 /// `ShortFormTests.swift` compares both forms. `ContractTests.swift` runs all scripts in both.
 public struct ShortForm: Sendable {
-    /// The id of the user whom the script is about.
-    let subject: [UInt8]
+    /// The id of the user whom the script is about, and the idempotency key that it claims.
+    let subjects: [[UInt8]]
     /// The signed rows that it relies on or writes.
     let rows: [SignedRows]
     let reads: [BoundStatement]
@@ -69,6 +69,12 @@ struct ShortReading: Sendable {
 
     func mac(of values: [SQLValue], in table: SignedTable, rights: Int64) -> SQLValue {
         .blob(authenticator.mac(of: values, in: table, rights: rights))
+    }
+
+    /// Whether the row has the MAC that a new signature would give it. A guarded script signs its
+    /// rows again if the key or the rights have changed.
+    func isCurrent(_ row: CheckedRow) -> Bool {
+        mac(of: row.values, in: row.table, rights: row.rights) == .blob(row.mac)
     }
 
     /// Returns the statement that inserts a row with its MAC.

@@ -5,7 +5,7 @@ import Relay
 /// Purpose: it collects what they read, lets each decide, and puts the same statements of several
 /// scripts together. MariaDB executes such a group at once.
 ///
-/// Invariant: it runs at most one short form for each user. The others decline, and so does a form
+/// Invariant: it runs at most one short form for each subject. The others decline, and so does a form
 /// with a row that is not genuine: the guarded script reports that row.
 struct ShortBatch {
     private struct Member {
@@ -28,7 +28,8 @@ struct ShortBatch {
         for (index, entry) in entries.enumerated() {
             guard let form = entry.script.short else { continue }
             var member = Member(index: index, form: form, cause: entry.submission.cause)
-            member.isRead = subjects.insert(form.subject).inserted
+            member.isRead = subjects.isDisjoint(with: form.subjects)
+            subjects.formUnion(form.subjects)
             if member.isRead {
                 for rows in form.rows { steps.append(rows.reading(for: .writing)) }
                 steps += form.reads

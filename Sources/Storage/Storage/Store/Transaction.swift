@@ -88,21 +88,22 @@ struct Transaction {
         if !entries.isEmpty { try check.check(session.run(check.steps)) }
         let steps = steps(without: done, forged: check.forged, audit)
         let written = check.written(without: done)
-        // The rows to sign are read after the scripts, in the same exchange with the server. So is
-        // what the short forms decide by.
-        let rows = try session.run(steps + written.map { $0.reading(for: purpose) } + shorts.steps)
+        // The rows to sign are read after the scripts, in the same exchange with the server.
+        let rows = entries.isEmpty ? [] : try session.run(steps + written.map { $0.reading(for: purpose) })
         try check.record(steps, rows)
         let forgedRows = try Self.forgedRows(steps, rows, authenticator)
-        let found = rows.dropFirst(steps.count)
-        let signatures = try check.signatures(written, found.prefix(written.count))
+        let signatures = try check.signatures(written, rows.dropFirst(steps.count))
         guard !shorts.isEmpty else {
             try audit.commit(steps, rows, signatures, on: session)
             return merged(answers(rows[...], forgedRows[...], done, forged: check.forged))
         }
-        let writes = try shorts.decide(by: found.dropFirst(written.count), authenticator, personal, audit)
+        // The short forms read what the guarded scripts have left, with their signatures: a form may
+        // change and sign the same row.
+        let found = try session.run(signatures + shorts.steps).dropFirst(signatures.count)
+        let writes = try shorts.decide(by: found, authenticator, personal, audit)
         let results = writes.isEmpty ? [] : try session.run(writes)
         try shorts.check(results)
-        try audit.commit(steps + writes, rows.prefix(steps.count) + results, signatures, on: session)
+        try audit.commit(steps + writes, rows.prefix(steps.count) + results, on: session)
         return merged(answers(rows[...], forgedRows[...], done, forged: check.forged))
     }
 

@@ -8,7 +8,8 @@ extension AskScript {
     var short: ShortForm {
         let pushed = challenge.pushes.isEmpty ? [] : [readPhones(user: user, known: known, since: since)]
         return ShortForm(
-            subject: challenge.user.bytes,
+            subjects: [challenge.user.bytes]
+                + (claim.map { [$0.request.website.bytes + $0.request.digest] } ?? []),
             rows: [.user(challenge.user).signed, .website(challenge.website)]
                 + (claim.map { [.idempotency($0.request.website, $0.request.digest).signed] } ?? []),
             reads: [

@@ -13,7 +13,7 @@ extension CloseScript {
         else { return nil }
         let approval = ShortApproval(closing: closing, phone: phone, factor: factor, operation: operation)
         return ShortForm(
-            subject: phone.user.bytes,
+            subjects: [phone.user.bytes],
             rows: [
                 .user(phone.user).signed, .challenge(closing.challenge).signed, .device(phone.id).signed,
                 .website(phone.website.id),
@@ -39,6 +39,7 @@ private struct ShortApproval: Sendable {
             let device = reading.rows[2].first, let website = reading.rows[3].first,
             user.mayLogIn(at: closing.at), challenge.isOpenChallenge(of: phone.user, at: closing.at),
             challenge.isChallenge(of: phone.website.id), device.isActivePhone(of: phone.user, key: phone.key),
+            reading.isCurrent(user), reading.isCurrent(device),
             try isAsked(reading.reads[0])
         else { return nil }
         var writes = [
