@@ -85,6 +85,65 @@ import World
         #expect(try await shop.count("idempotency WHERE \(kept)") == 1)
     }
 
+    /// A guarded script signs rows again, in the batch in which short forms change them.
+    @Test(arguments: Engine.allCases) func rowsThatAreSignedAgainKeepTheirSignatures(engine: Engine) async throws {
+        let shop = try await Shop(engine, isShort: true, 1)
+        try await shop.change("UPDATE challenge SET state = 'answered', decision = 'deny', decided_at = asked_at")
+        for user in 1...20 {
+            _ = try await shop.store.ask(
+                Sample.asked(20_000 + user, of: user), within: Self.limits, as: shop.operation())
+        }
+        try shop.rotateKey()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for user in 1...40 {
+                let operation = shop.operation()
+                group.addTask { try await shop.signAgain(user, challenge: 20_000 + user) }
+                group.addTask {
+                    if user <= 20 {
+                        let approval = Sample.approval(of: 20_000 + user, by: user)
+                        #expect(try await shop.store.close(approval, as: operation) != nil)
+                    } else {
+                        let ask = Sample.asked(20_000 + user, of: user)
+                        _ = try await shop.store.ask(ask, within: Self.limits, as: operation)
+                    }
+                }
+                group.addTask { try await shop.signAgain(user, challenge: 20_000 + user) }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await shop.forgedRows() == [])
+        #expect(try await shop.count("challenge WHERE decision = 'approve'") == 20)
+    }
+
+    /// The other requests with the key learn that it is claimed, and harm nobody.
+    @Test(arguments: Engine.allCases) func requestsUnderOneKeyAreClaimedOnce(engine: Engine) async throws {
+        let shop = try await Shop(engine, isShort: true, 1)
+        try await shop.change("UPDATE challenge SET state = 'answered', decision = 'deny', decided_at = asked_at")
+        let outcomes = try await withThrowingTaskGroup(of: AskOutcome.self) { group in
+            for user in 1...20 {
+                group.addTask { try await shop.ask(20_000 + user, of: user, claiming: "key") }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(outcomes.count { $0 == .unclaimed } == 19)
+        #expect(try await shop.count("challenge WHERE decided_at IS NULL") == 1)
+    }
+
+    /// The COMMIT of a claim happened, but its answer was lost.
+    @Test(arguments: Engine.allCases) func claimWithALostAnswerIsFound(engine: Engine) async throws {
+        let shop = try await Shop(engine, isShort: true, 1)
+        try await shop.change("UPDATE challenge SET state = 'answered', decision = 'deny', decided_at = asked_at")
+        shop.watch.losesAnswer.withLock { $0 = true }
+        let outcome = try await shop.ask(20_007, of: 7, claiming: "key")
+        guard case .stored(let stored) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(stored.factor == .push && stored.pushes.count == 1)
+        #expect(try await shop.count("challenge WHERE decided_at IS NULL") == 1)
+        #expect(try await shop.count("idempotency WHERE state = 'done'") == 1)
+    }
+
     @Test(arguments: Engine.allCases) func forgedRowIsReportedAndStopsOnlyItsScript(engine: Engine) async throws {
         let shop = try await Shop(engine, isShort: true, 1)
         try await shop.change("UPDATE challenge SET state = 'answered', decision = 'deny', decided_at = asked_at")
@@ -111,6 +170,17 @@ private final class FormWatch: Sendable {
     private let counts = Mutex((asks: 0, closes: 0))
     /// A statement that runs once before the writes of the next short end.
     let beforeClose = Mutex<String?>(nil)
+    /// Whether the answer to the next COMMIT is lost.
+    let losesAnswer = Mutex(false)
+
+    func commit(on session: any Session) throws(SessionFailure) {
+        try session.commit()
+        let isLost = losesAnswer.withLock { isLost in
+            defer { isLost = false }
+            return isLost
+        }
+        if isLost { throw .lost("the answer was lost") }
+    }
 
     var asks: Int { counts.withLock { $0.asks } }
     var closes: Int { counts.withLock { $0.closes } }
@@ -149,9 +219,10 @@ private final class Shop: Sendable {
             database.url, schema: .migrate, migrations: Migration.all, time: SystemTime(),
             log: Log(sink: database.sink), options: options,
             watch: { [watch] session in
-                ObservedSession(session) { (steps, session) throws(SessionFailure) in
-                    try watch.run(steps, on: session)
-                }
+                ObservedSession(
+                    session,
+                    run: { (steps, session) throws(SessionFailure) in try watch.run(steps, on: session) },
+                    commit: { (session) throws(SessionFailure) in try watch.commit(on: session) })
             })
         try await Sample.fill(store, at: database.url)
         _ = try await store.run(Script("adopt", rows: SignedRows.everythingAdopted))
@@ -200,6 +271,22 @@ private final class Shop: Sendable {
 }
 
 extension Shop {
+    func rotateKey() throws {
+        store.use(
+            try RowAuthenticator(keys: [
+                RowAuthenticator.Key(id: "2", secret: Secret(utf8: "new")),
+                RowAuthenticator.Key(id: "1", secret: Secret(utf8: "secret")),
+            ]))
+    }
+
+    /// Signs rows of a user again, as the relay does after a new master key.
+    func signAgain(_ user: Int, challenge: Int) async throws {
+        let rows: [SignedRows] = [
+            .user(Sample.id(user) as UserID), .challenge(Sample.id(challenge)), .device(Sample.id(user) as DeviceID),
+        ]
+        _ = try await store.run(Script("sign again", rows: rows.map(\.lenient)))
+    }
+
     /// Asks a user with a request under an idempotency key, whose answer is the name of the factor.
     func ask(_ number: Int, of user: Int, claiming key: String) async throws -> AskOutcome {
         let claim = IdempotencyClaim(

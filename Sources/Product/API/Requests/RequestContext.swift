@@ -107,10 +107,10 @@ final class RequestContext: Sendable {
     {
         var isCounted = false
         if form.claimsKeys {
-            switch await attempt(caller, body, claiming: repeated) {
+            switch try await attempt(caller, body, claiming: repeated) {
             case .kept(let answer): return .response(end(answer.counting(for: caller)))
             case .unclaimed(let wasCounted): isCounted = wasCounted
-            case .answer, .hold, nil: break
+            case .answer, .hold: break
             }
         }
         let repetition: IdempotencyOutcome
@@ -145,13 +145,21 @@ final class RequestContext: Sendable {
     }
 
     /// Lets the verb claim the idempotency key with its change. If it does not come to that, the key
-    /// is claimed first, and the verb runs again: it then reports what prevents the change.
+    /// is claimed first, and the verb runs again: it then reports what prevents the change. It throws
+    /// what is not kept under a key, and would only prevent a second attempt, too.
     private func attempt(
         _ caller: Caller, _ body: JSONObject, claiming repeated: IdempotentRequest
-    ) async -> VerbOutcome? {
+    ) async throws(Problem) -> VerbOutcome {
         var call = call(body, as: api.relay.operations.new(isRepeatable: true))
         call.unclaimed = repeated
-        return try? await form.run(call, for: caller)
+        do throws(Refusal) {
+            return try await form.run(call, for: caller)
+        } catch {
+            switch error {
+            case .unavailable, .websiteLimited: throw Problem(error)
+            default: return .unclaimed(isCounted: false)
+            }
+        }
     }
 
     private func call(_ body: JSONObject, as operation: Operation) -> VerbCall {

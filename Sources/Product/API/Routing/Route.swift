@@ -86,7 +86,7 @@ final class Form: Sendable {
     /// Whether this is the original form, in which a website answers for its own users. It is only
     /// for websites whose policy is `answers: website`. Other websites are refused.
     let isOriginal: Bool
-    /// Whether the verb can claim an idempotency key with its own change (`AnswerToKeep`).
+    /// Whether the verb can claim an idempotency key with its own change (`IdempotentAnswer`).
     let claimsKeys: Bool
     /// The answers, for the OpenAPI description.
     let answers: [(status: Int, content: String)]

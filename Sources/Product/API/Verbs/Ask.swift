@@ -55,11 +55,11 @@ enum Ask {
         guard let unclaimed = call.unclaimed else {
             return .answer(answer(try await call.relay.login(request, by: website, as: call.operation)))
         }
-        let kept = AnswerToKeep(unclaimed) { opened in
+        let kept = IdempotentAnswer(unclaimed) { opened in
             let answer = answer(opened)
             return (answer.status, answer.body)
         }
-        switch await call.relay.login(request, by: website, as: call.operation, keeping: kept) {
+        switch try await call.relay.login(request, by: website, as: call.operation, keeping: kept) {
         case .opened(let asked): return .kept(answer(asked))
         case .unclaimed(let isCounted): return .unclaimed(isCounted: isCounted)
         }

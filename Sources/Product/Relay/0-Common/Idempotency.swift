@@ -14,7 +14,7 @@ import World
 /// shown.
 ///
 /// A verb that knows its answer before its change is stored needs neither commit of its own: the change
-/// inserts the row with the answer (`AnswerToKeep`). It does so only if nobody has used the key.
+/// inserts the row with the answer (`IdempotentAnswer`). It does so only if nobody has used the key.
 ///
 /// Invariant: an operation changes the store once, however often it runs. A repetition after an
 /// unknown end runs the same operation again, which finds the change done. Two requests do not
@@ -120,7 +120,7 @@ public struct StoredResponse: Sendable {
 
 /// A request whose change claims its idempotency key and keeps its answer, instead of one commit
 /// before the change and one after it. It is for verbs that know their answer before the commit.
-public struct AnswerToKeep: Sendable {
+public struct IdempotentAnswer: Sendable {
     public let request: IdempotentRequest
     /// Makes the answer from what the change will have stored.
     let answer: @Sendable (OpenedChallenge) -> (status: Int, body: [UInt8])
@@ -306,7 +306,7 @@ extension Relay {
     ///
     /// - Parameter opened: what the change will have stored, from the challenge's first factor.
     func claim(
-        _ kept: AnswerToKeep, at now: Timestamp, _ opened: @escaping @Sendable (Factor?) -> OpenedChallenge
+        _ kept: IdempotentAnswer, at now: Timestamp, _ opened: @escaping @Sendable (Factor?) -> OpenedChallenge
     ) -> IdempotencyClaim {
         let (sealer, randomness, associated) = (sealer, randomness, associated(kept.request))
         return IdempotencyClaim(request: kept.request.stored(by: sealer, in: epoch), createdAt: now) { factor in

@@ -145,28 +145,35 @@ extension Relay {
     /// Opens a challenge for a user in the usual case, with one change that also claims the
     /// idempotency key and keeps the answer. In any other case it stores nothing: then `begin` must
     /// claim the key, and the other form of `login` opens the challenge or reports what prevents it.
+    ///
+    /// It throws only refusals that are not kept under a key: a limit of the website, and that the
+    /// store is unavailable. A second attempt would meet them again.
     public func login(
-        _ request: LoginRequest, by website: Website, as operation: Operation, keeping kept: AnswerToKeep
-    ) async -> ClaimedLogin {
+        _ request: LoginRequest, by website: Website, as operation: Operation, keeping kept: IdempotentAnswer
+    ) async throws(Refusal) -> ClaimedLogin {
+        let asked: PreparedLogin
         do throws(Refusal) {
-            let asked = try await prepared(request, by: website, as: operation, key: kept.request)
-            guard !asked.subject.isKeyUsed, asked.subject.limitedBy == nil, asked.plan.isKnownBefore else {
-                return .unclaimed(isCounted: false)
-            }
-            try await takeLogin(of: website, as: operation)
-            let claim = claim(kept, at: asked.plan.challenge.askedAt) { self.opened(asked, $0) }
-            do throws(Refusal) {
-                let outcome = try await withStore("login") { () async throws(StoreFailure) in
-                    try await store.ask(
-                        asked.plan.challenge, within: asked.limits, claiming: claim, as: operation)
-                }
-                guard case .stored(let stored) = outcome else { return .unclaimed(isCounted: true) }
-                return .opened(await self.asked(stored, by: asked))
-            } catch {
-                return .unclaimed(isCounted: true)
-            }
+            asked = try await prepared(request, by: website, as: operation, key: kept.request)
+        } catch .unavailable {
+            throw .unavailable
         } catch {
             return .unclaimed(isCounted: false)
+        }
+        guard !asked.subject.isKeyUsed, asked.subject.limitedBy == nil, asked.plan.isKnownBefore else {
+            return .unclaimed(isCounted: false)
+        }
+        try await takeLogin(of: website, as: operation)
+        let claim = claim(kept, at: asked.plan.challenge.askedAt) { self.opened(asked, $0) }
+        do throws(Refusal) {
+            let outcome = try await withStore("login") { () async throws(StoreFailure) in
+                try await store.ask(asked.plan.challenge, within: asked.limits, claiming: claim, as: operation)
+            }
+            guard case .stored(let stored) = outcome else { return .unclaimed(isCounted: true) }
+            return .opened(await self.asked(stored, by: asked))
+        } catch .unavailable {
+            throw .unavailable
+        } catch {
+            return .unclaimed(isCounted: true)
         }
     }
 

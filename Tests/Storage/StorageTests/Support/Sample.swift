@@ -239,9 +239,7 @@ enum Sample {
         try await runCertificates(on: store, operation)
         _ = try await store.bindByWebsite(phone(9004, of: 13), website: website, as: operation())
         for subject in [Subject.token(id(14)), .username("user-14")] {
-            _ = try await store.subject(
-                subject, of: website, within: limits,
-                key: IdempotentRequest(website: website, route: "/login", key: "key", content: []))
+            _ = try await store.subject(subject, of: website, within: limits, key: request)
         }
         _ = try await store.ask(asked(9005, of: 14), within: limits, as: operation())
         try await runNotices(on: store, operation)

@@ -7,6 +7,8 @@ import World
 
 /// Logins of the sample's users. A user's phone has the user's number.
 extension Sample {
+    static let request = IdempotentRequest(website: website, route: "/login", key: "key", content: [])
+
     /// The approval of a challenge by the user's phone.
     static func approval(of challenge: Int, by user: Int, as factor: Factor = .push) -> ChallengeEnd {
         let website = WebsiteRow(id: website, name: "shop", displayName: "Shop", policy: "{}")

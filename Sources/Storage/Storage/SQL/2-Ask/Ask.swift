@@ -10,7 +10,9 @@ extension Store: AskStore {
         let script = AskScript(challenge: challenge, limits: limits, operation: operation, claim: claim)
         return try await run(
             Query(script: Script("ask", operation, short: script.short)) { rows throws(StoreFailure) in
-                try AskScript.outcome(rows)
+                // Nothing was claimed, unless an earlier attempt has done it and its answer was lost.
+                guard claim == nil || rows.happened else { return .unclaimed }
+                return try AskScript.outcome(rows)
             })
     }
 }
@@ -23,9 +25,11 @@ struct AskScript {
     /// Claims the idempotency key of the request, if nobody has done it.
     let claim: IdempotencyClaim?
 
-    /// The script in its guarded form. It does not claim the key: `AskOutcome.unclaimed`.
+    /// The script in its guarded form. With a claim it only looks whether the short form was committed.
     var guarded: Script {
-        guard claim == nil else { return Script("ask") }
+        guard claim == nil else {
+            return Script("ask", reads: [committedClaim] + reads)
+        }
         let writes = markUser + supersedeOthers + insertPushes + insertChallenge + notify
         return Change("ask", operation, rows: rows, writes, reads: reads).script
     }

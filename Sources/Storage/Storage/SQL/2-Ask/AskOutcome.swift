@@ -17,7 +17,6 @@ extension AskScript {
     }
 
     static func outcome(_ rows: [Rows]) throws(StoreFailure) -> AskOutcome {
-        guard !rows.isEmpty else { return .unclaimed }
         guard rows.happened, let row = rows[1].first else {
             guard let blocker = rows[4].first else { return .gone }
             return .limited(by: try blocker.timestamp("asked_at"))

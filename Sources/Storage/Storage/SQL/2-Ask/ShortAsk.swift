@@ -18,6 +18,9 @@ extension AskScript {
             decide: shortWrites, guarded: { guarded })
     }
 
+    /// Finds the change of a claim whose COMMIT may still run on a lost connection.
+    var committedClaim: BoundStatement { findCommitted(operation: .id(operation)) }
+
     private var user: SQLValue { .id(challenge.user) }
     private var known: SQLValue { .origin(limits.origin) }
     private var since: SQLValue { .timestamp(limits.since) }
@@ -49,6 +52,9 @@ extension AskScript {
         return challenge.pushes.filter { active.contains($0.device) }
     }
 }
+
+/// In MariaDB the lock waits for a running COMMIT.
+private let findCommitted = Statement("SELECT at FROM audit WHERE operation = :operation /*M! FOR UPDATE */")
 
 /// Reads the user's open challenges, and those that count against the limit.
 private let readLogins = Statement(
