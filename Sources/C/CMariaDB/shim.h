@@ -29,5 +29,13 @@ static inline int cmariadb_read_answer(MYSQL_STMT *statement) {
     return statement->mysql->methods->db_read_execute_response(statement);
 }
 
+/// Whether the server executes a statement for an array of values.
+static inline int cmariadb_takes_arrays(MYSQL *connection) {
+    // libmariadb writes four or eight bytes, by its version.
+    unsigned long long capabilities = 0;
+    if (mariadb_get_infov(connection, MARIADB_CONNECTION_EXTENDED_SERVER_CAPABILITIES, &capabilities) != 0) { return 0; }
+    return (capabilities & (MARIADB_CLIENT_STMT_BULK_OPERATIONS >> 32)) != 0;
+}
+
 /// Whether a column holds bytes, not characters. 63 is the number of the character set `binary`.
 static inline int cmariadb_is_binary(const MYSQL_FIELD *field) { return field->charsetnr == 63; }

@@ -137,6 +137,10 @@ final class MariaDBConnection {
         prepared = []
     }
 
+    /// Whether the server, or what stands before it, executes arrays of values. Older ones and some
+    /// proxies do not.
+    var takesArrays: Bool { cmariadb_takes_arrays(connection) != 0 }
+
     func statement(_ statement: Statement) throws(SessionFailure) -> MariaDBStatement {
         while prepared.count <= statement.index { prepared.append(nil) }
         if let ready = prepared[statement.index] { return ready }

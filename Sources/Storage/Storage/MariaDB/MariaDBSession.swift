@@ -80,6 +80,7 @@ final class MariaDBSession: Session {
     private func executions(
         of steps: [BoundStatement], on connection: MariaDBConnection
     ) throws(SessionFailure) -> [Execution] {
+        let takesArrays = connection.takesArrays
         var executions: [Execution] = []
         executions.reserveCapacity(steps.count)
         var start = 0
@@ -91,7 +92,8 @@ final class MariaDBSession: Session {
                 try statement.check(steps[end].values)
                 guard row.append(steps[end].values) else { break }
                 end += 1
-            } while end < steps.count && steps[end].isJoined && steps[end].statement === steps[start].statement
+            } while takesArrays && end < steps.count && steps[end].isJoined
+                && steps[end].statement === steps[start].statement
                 && steps[start].isJoined && end - start < Self.statementsAhead && row.bytes < Self.bytesAhead
             executions.append(Execution(statement: statement, steps: start..<end, bytes: row.bytes))
             start = end

@@ -48,6 +48,9 @@ final class MariaDBStatement {
         guard text.values == values.count else {
             throw .statement("\(text.values) values are wanted and \(values.count) are given in: \(text.sql)")
         }
+        guard !values.contains(where: { if case .personal = $0 { true } else { false } }) else {
+            throw .statement("a personal value was not resolved for: \(text.sql)")
+        }
     }
 
     /// Sends the statement without waiting, once for all steps.
@@ -70,8 +73,7 @@ final class MariaDBStatement {
             switch values[slot] {
             case .text(let text): texts.append(contentsOf: text.utf8)
             case .blob(let blob): texts.append(contentsOf: blob)
-            case .null, .integer: break
-            case .personal: throw .statement("a personal value was not resolved for: \(text.sql)")
+            case .null, .integer, .personal: break
             }
         }
         // libmariadb copies the values into its packet before it returns, so the buffer lives long
