@@ -87,8 +87,12 @@ public final class HTTP2Server {
             exhausted: { [weak self] failure in self?.noteExhaustion(failure) })
     }
 
-    /// Uses `tls` for new connections; existing ones keep the context that they were made with.
-    public func replace(tls: TLSServerContext) { self.tls = tls }
+    /// Uses `tls` for new connections; existing ones keep the context that they were made with. Its
+    /// sessions end, so that a connection that has not begun its handshake resumes none.
+    public func replace(tls: TLSServerContext) {
+        if tls !== self.tls { self.tls?.endSessions() }
+        self.tls = tls
+    }
 
     /// Stops accepting connections, sends GOAWAY to the clients and lets their streams end. Calls
     /// `completion` when all connections are closed and no work runs any more, or after

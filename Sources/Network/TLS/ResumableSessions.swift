@@ -12,7 +12,8 @@ import World
 /// Invariants: only verified clients have sessions, so that strangers cannot fill the memory. A
 /// session is kept for twelve hours after the full handshake that it goes back to, and never beyond
 /// the dates that its verification rests on. A client has a set of eight places, by the digest of
-/// its key, and shares them with few others. So its connections displace few sessions of others.
+/// its key, and shares them with few others. A client with sessions in a full set displaces its own
+/// oldest one. Nobody can choose a key for the set of another client, because the digest has a key.
 /// The memory is bounded: 4,096 sets.
 ///
 /// Risk: a session that was displaced costs its client a full handshake. Secrets of sessions that
@@ -48,8 +49,8 @@ public final class ResumableSessions: Sendable {
     let time: any TimeSource
     private let randomness: any Randomness
     private let mask: Secret
-    /// The sessions by set, oldest first.
-    private let records = Mutex<[Int: [Record]]>([:])
+    /// The sessions by set, oldest first; nil after the end.
+    private let records = Mutex<[Int: [Record]]?>([:])
 
     public init(time: any TimeSource, randomness: any Randomness) {
         self.time = time
@@ -58,13 +59,17 @@ public final class ResumableSessions: Sendable {
     }
 
     /// The number of sessions.
-    var count: Int { records.withLock { $0.values.reduce(0) { $0 + $1.count } } }
+    var count: Int { records.withLock { $0?.values.reduce(0) { $0 + $1.count } ?? 0 } }
+
+    /// Forgets all sessions, and keeps no further ones. Connections that began with the context of
+    /// these sessions may outlive it.
+    public func end() { records.withLock { $0 = nil } }
 
     /// Makes an id. Its beginning names the set of the client, but only for us: the network sees
     /// the id, and must not recognise a client that moves. Without a client, no session gets it.
     func makeID(for client: Client?) -> [UInt8] {
         let rest = randomness.bytes(Self.idCount - 2)
-        let set = client.map { Array($0.peer.keyThumbprint.prefix(2)) } ?? randomness.bytes(2)
+        let set = client.map { HMAC.sha256(key: mask, $0.peer.keyThumbprint).suffix(2) } ?? randomness.bytes(2)[...]
         return zip(set, masking(rest)).map { $0 ^ $1 } + rest
     }
 
@@ -76,13 +81,18 @@ public final class ResumableSessions: Sendable {
     /// The bytes that hide the set in an id, by the rest of the id.
     private func masking(_ rest: [UInt8]) -> ArraySlice<UInt8> { HMAC.sha256(key: mask, rest).prefix(2) }
 
-    /// Keeps a session, in the place of the oldest one if its set is full.
+    /// Keeps a session. If its set is full, it takes the place of its client's oldest one, or else of
+    /// the oldest.
     func add(_ record: Record) {
         let set = set(of: record.id)
         records.withLock { records in
-            var former = records[set] ?? []
-            if former.count >= Self.places { former.removeFirst(former.count - Self.places + 1) }
-            records[set] = former + [record]
+            guard records != nil else { return }
+            var former = records?[set] ?? []
+            if former.count >= Self.places {
+                let own = former.firstIndex { $0.client.peer.keyThumbprint == record.client.peer.keyThumbprint }
+                former.remove(at: own ?? 0)
+            }
+            records?[set] = former + [record]
         }
     }
 
@@ -90,7 +100,7 @@ public final class ResumableSessions: Sendable {
     func session(_ id: [UInt8]) -> Record? {
         let (set, now) = (set(of: id), (wall: time.now(), monotonic: time.instant()))
         return records.withLock { records in
-            records[set]?.first { record in
+            records?[set]?.first { record in
                 record.id == id && record.client.holds(at: now.wall) && now.monotonic - record.made < Self.life
             }
         }

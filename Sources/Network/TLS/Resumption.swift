@@ -148,7 +148,7 @@ private nonisolated func findSession(
     // The caller takes over the reference.
     copies?.pointee = 0
     guard let session, SSL_version(session) == TLS1_3_VERSION, let id,
-        let (owner, context, sessions) = parts(of: session),
+        let (owner, context, sessions) = parts(of: session), owner.takeLookup(),
         let record = sessions.session(Array(UnsafeBufferPointer(start: id, count: Int(count)))),
         let state = context.state(of: record, for: session, at: sessions.time.now())
     else { return nil }

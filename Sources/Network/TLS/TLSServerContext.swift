@@ -17,6 +17,9 @@ public final class TLSServerContext: @unchecked Sendable {
     /// The sessions that clients may resume; nil if each handshake is a full one.
     let sessions: ResumableSessions?
 
+    /// Lets nobody resume a session of this context any more.
+    public func endSessions() { sessions?.end() }
+
     /// Loads certificates, key, authorities and revocation lists.
     /// - Parameter websitesCA: the authorities of websites (PEM). If this and `phonesCA` are empty,
     ///   clients are not asked for a certificate.

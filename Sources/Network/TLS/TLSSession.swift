@@ -50,6 +50,11 @@ public final class TLSSession {
     var verified: ResumableSessions.Client?
     /// The session that the client wants to resume. OpenSSL may decide for a full handshake yet.
     var resumed: ResumableSessions.Record?
+    /// The number of sessions that the client may still name.
+    var lookups = TLSSession.mostLookups
+    /// The most sessions that a client may name in a handshake. A ClientHello has room for more than a
+    /// thousand, and each one costs a look-up before the client has proved anything.
+    static let mostLookups = 4
     /// The certificate of the client that was not accepted.
     var refused: RefusedCertificate?
 
@@ -149,6 +154,12 @@ public final class TLSSession {
     public var peer: PeerCertificate? {
         guard let server else { return nil }
         return verifiedClient?.peer ?? (isResumed ? nil : server.peer(of: session))
+    }
+
+    /// Whether the client may name another session.
+    func takeLookup() -> Bool {
+        lookups -= 1
+        return lookups >= 0
     }
 
     /// The client that was verified, in this handshake or in the one that the session goes back to.
