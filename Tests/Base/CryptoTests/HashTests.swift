@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test func longMessageHasTheCodeOfItsParts() {
-        // By the definition, with hashes alone.
+        // Computes it by its definition, with hashes alone.
         let message = [UInt8](repeating: 9, count: 100_000)
         let inner = SHA256.hash([UInt8](repeating: 0x36 ^ 7, count: 64) + message)
         let code = SHA256.hash([UInt8](repeating: 0x5c ^ 7, count: 64) + inner)

@@ -229,7 +229,7 @@ struct ResumptionTests {
         }
     }
 
-    /// Who has seen a ticket, but not the secret of its session, gains nothing.
+    /// Somebody who has seen a ticket, but not the secret of its session, gains nothing.
     @Test func ticketWithoutItsSecretIsRefused() throws {
         let server = try server()
         let client = try lastingClient()

@@ -96,7 +96,7 @@ extension Form {
     /// Whether the content type is JSON. It may have parameters; a `charset` must be UTF-8, the
     /// encoding of JSON.
     static func isJSON(_ type: String) -> Bool {
-        // What nearly every request has.
+        // The fields of nearly every request.
         if type == "application/json" { return true }
         let parts = type.lowercased().split(separator: ";", omittingEmptySubsequences: false).map(\.trimmed)
         guard parts[0] == "application/json" else { return false }

@@ -82,7 +82,7 @@ enum VerbOutcome: Sendable {
     case answer(APIResponse)
     /// An answer that the change has kept under the idempotency key.
     case kept(APIResponse)
-    /// Nothing has happened: the idempotency key must be claimed before the change.
+    /// The idempotency key must be claimed before the change, of which nothing has happened.
     ///
     /// - Parameter isCounted: whether the request was counted in the website's limits.
     case unclaimed(isCounted: Bool)

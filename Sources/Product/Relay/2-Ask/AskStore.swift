@@ -70,7 +70,7 @@ public enum AskOutcome: Sendable, Equatable {
     case limited(by: Timestamp)
     /// The user was deleted, or the website disabled, after it was read.
     case gone
-    /// Nothing is stored. The idempotency key must be claimed first.
+    /// The idempotency key must be claimed first; nothing is stored.
     case unclaimed
 }
 

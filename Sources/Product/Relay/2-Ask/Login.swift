@@ -110,7 +110,7 @@ public struct OpenedChallenge: Sendable, Equatable {
 /// The outcome of a login that claims its idempotency key.
 public enum ClaimedLogin: Sendable {
     case opened(OpenedChallenge)
-    /// Nothing is stored.
+    /// The key must be claimed first; nothing is stored.
     ///
     /// - Parameter isCounted: whether the login was counted in the website's limits.
     case unclaimed(isCounted: Bool)

@@ -52,7 +52,7 @@ struct ShortWrite: Sendable {
     }
 }
 
-/// What a short form has read, and the keys with which it signs.
+/// The rows that a short form has read, and the keys with which it signs.
 struct ShortReading: Sendable {
     /// The rows of each of the form's `rows`. All are genuine.
     let rows: [[CheckedRow]]

@@ -10,7 +10,7 @@ extension Store: AskStore {
         let script = AskScript(challenge: challenge, limits: limits, operation: operation, claim: claim)
         return try await run(
             Query(script: Script("ask", operation, short: script.short)) { rows throws(StoreFailure) in
-                // Nothing was claimed, unless an earlier attempt has done it and its answer was lost.
+                // The key is unclaimed, unless an earlier attempt has claimed it and its answer was lost.
                 guard claim == nil || rows.happened else { return .unclaimed }
                 return try AskScript.outcome(rows)
             })
