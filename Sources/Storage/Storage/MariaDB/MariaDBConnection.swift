@@ -139,7 +139,7 @@ final class MariaDBConnection {
 
     /// Whether the server, or what stands before it, executes arrays of values. Older ones and some
     /// proxies do not.
-    var takesArrays: Bool { cmariadb_takes_arrays(connection) != 0 }
+    private(set) lazy var takesArrays = cmariadb_takes_arrays(connection) != 0
 
     func statement(_ statement: Statement) throws(SessionFailure) -> MariaDBStatement {
         while prepared.count <= statement.index { prepared.append(nil) }

@@ -1,3 +1,4 @@
+import Bytes
 import Relay
 
 /// A value that is bound to a statement or read from a row. Timestamps are text; Booleans are
@@ -18,7 +19,7 @@ extension SQLValue: Hashable {
         switch (a, b) {
         case (.null, .null): true
         case (.integer(let a), .integer(let b)): a == b
-        case (.text(let a), .text(let b)): a.utf8.elementsEqual(b.utf8)
+        case (.text(let a), .text(let b)): a.hasSameBytes(as: b)
         case (.blob(let a), .blob(let b)): a == b
         case (.personal(let a), .personal(let b)): a == b
         case (.null, _), (.integer, _), (.text, _), (.blob, _), (.personal, _): false
