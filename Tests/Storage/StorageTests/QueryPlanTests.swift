@@ -131,7 +131,7 @@ private struct Plan: Sendable {
     let scanned: [String]
 
     /// Whether it is a checked read (`CheckedTable`).
-    var isChecked: Bool { sql.contains("AS check_rights") }
+    var isChecked: Bool { sql.contains("_rights, ") && sql.hasPrefix("SELECT") }
 
     /// Whether the statement gives the table this name.
     func names(_ table: String, _ name: String) -> Bool {

@@ -32,25 +32,46 @@ struct CheckedTable: Sendable {
     /// The columns that a check needs, in the order of `SignedTable.columns`.
     fileprivate var columns: String {
         let covered = table.covered.enumerated().map { index, column in
-            Self.isName(column)
-                ? "\(alias).\(column) AS \(prefix)\(column)" : "\(alias).check_\(index) AS \(alias)_check_\(index)"
+            SignedTable.isName(column)
+                ? "\(alias).\(column) AS \(prefix)\(column)"
+                : "\(SignedTable.qualified(column, by: alias)) AS \(alias)_check_\(index)"
         }
-        return (covered + ["\(alias).check_rights AS \(alias)_rights", "\(alias).mac AS \(alias)_mac"])
-            .joined(separator: ", ")
-    }
-
-    fileprivate static func isName(_ column: String) -> Bool {
-        column.utf8.allSatisfy { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) || $0 == UInt8(ascii: "_") }
+        let rights = "\(SignedTable.qualified(table.rightsAsBits, by: alias)) AS \(alias)_rights"
+        return (covered + [rights, "\(alias).mac AS \(alias)_mac"]).joined(separator: ", ")
     }
 }
 
 extension SignedTable {
-    /// The rows of the table for the FROM of a checked read. Both databases merge this into the
-    /// statement.
-    func checked(as alias: String) -> String {
-        let expressions = covered.enumerated().filter { !CheckedTable.isName($1) }.map { "\($1) AS check_\($0)" }
-        let columns = ["\(name).*"] + expressions + ["\(rightsAsBits) AS check_rights"]
-        return "(SELECT \(columns.joined(separator: ", ")) FROM \(name)) \(alias)"
+    /// The table for the FROM of a checked read.
+    func checked(as alias: String) -> String { "\(name) \(alias)" }
+
+    fileprivate static func isName(_ column: String) -> Bool { column.utf8.allSatisfy(isInName) }
+
+    /// Returns an expression with an alias before each column. In the expressions of signed tables,
+    /// words in small letters are columns, functions, or between quotes.
+    static func qualified(_ expression: String, by alias: String) -> String {
+        let bytes = Array(expression.utf8)
+        var result: [UInt8] = []
+        var isQuoted = false
+        var index = 0
+        while index < bytes.count {
+            let end = bytes[index...].firstIndex { !isInName($0) } ?? bytes.count
+            guard end > index else {
+                if bytes[index] == UInt8(ascii: "'") { isQuoted.toggle() }
+                result.append(bytes[index])
+                index += 1
+                continue
+            }
+            let isFunction = end < bytes.count && bytes[end] == UInt8(ascii: "(")
+            if !isQuoted && !isFunction { result += Array(alias.utf8) + [UInt8(ascii: ".")] }
+            result += bytes[index..<end]
+            index = end
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    private static func isInName(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || byte == UInt8(ascii: "_")
     }
 }
 
