@@ -132,6 +132,7 @@ public final class Relay: Sendable {
     let refusals = RefusalBudget<DeviceID>()
     let attestationRefusals = RefusalBudget<UserID>()
     let inFlight = InFlightEntries()
+    let seen = SeenChallenges()
     let unsettled = Unsettled<SettledPush>()
     let unsettledMessages = Unsettled<SettledMessage>()
     let notificationBudget = NotificationBudget()

@@ -3,7 +3,8 @@ import Log
 import World
 
 /// The outbox round: once a second each relay leases the due entries of the outbox and does their
-/// work. Webhooks have their own round, see `WebhookDelivery.swift`.
+/// work. Before, it records which challenges phones have shown, because no further factor begins
+/// for these. Webhooks have their own round, see `WebhookDelivery.swift`.
 ///
 /// An entry is written in the same transaction as the change that requires it, so no work is lost.
 /// A lease names its holder and moves the due time to the end of the lease. A living holder keeps
@@ -36,6 +37,7 @@ extension Relay {
     /// Does the due work of the outbox. The daemon's timer calls this once a second. A full round
     /// starts another one at once.
     public func processDueEntries() async {
+        await recordSeen()
         let now = time.now()
         let lease = OutboxLease(
             id: operations.draw(), relay: id, now: now, leasedUntil: now + Self.lease,

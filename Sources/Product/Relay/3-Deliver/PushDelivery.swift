@@ -106,6 +106,8 @@ extension Relay {
     func write(_ known: SettledPush, as operation: Operation) async {
         let (push, settlement) = (known.push, known.settlement)
         let step = settlement.step
+        // A push that a phone did not need does not begin the next factor.
+        await recordSeen(settlement.challenge)
         let isFirst = try? await withStore("deliver") { () async throws(StoreFailure) in
             try await store.settle(settlement, as: operation)
         }

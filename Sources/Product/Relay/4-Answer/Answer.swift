@@ -231,6 +231,7 @@ extension Relay {
             throw error
         }
         guard let closed else { return false }
+        seen.forget(closing.challenge)
         metrics.ended(closing.life.reason, closing.proof)
         if let proof = closing.proof, let asked = closing.askedAt {
             metrics.logins.answered(proof, after: closing.at - asked)

@@ -93,7 +93,7 @@ extension Relay {
     /// The result of a challenge; nil if its lifetime is over.
     func result(_ row: ChallengeRow) -> ChallengeResult? {
         let now = time.now()
-        let reported = ChallengeResult(row, at: now)
+        let reported = ChallengeResult(row, steps: steps(of: row), at: now)
         let endedAt = row.decidedAt ?? (reported.result == .wait ? now : row.life.expiresAt)
         return now < endedAt + Self.resultLifetime ? reported : nil
     }
@@ -101,12 +101,12 @@ extension Relay {
 
 extension ChallengeResult {
     /// The result at the given time, however long ago the challenge ended.
-    init(_ row: ChallengeRow, at now: Timestamp) {
+    init(_ row: ChallengeRow, steps: [ChallengeRow.Step]? = nil, at now: Timestamp) {
         let life = row.life.seen(at: now)
         self.init(
             challenge: row.id, user: row.user, result: life.result, reason: life.reason, factor: row.factor,
             assurance: life.result == .success ? row.factor.map { Self.assurance(row, $0) } : nil,
-            proof: row.proof, device: row.device, receipt: row.receipt, steps: row.steps, context: row.context,
+            proof: row.proof, device: row.device, receipt: row.receipt, steps: steps ?? row.steps, context: row.context,
             expiresAt: row.life.expiresAt, place: row.place,
             verified: life.result == .success && Self.demandsVerification(row)
                 ? row.receipt.flatMap { VerifiedUser(receipt: $0) } : nil,

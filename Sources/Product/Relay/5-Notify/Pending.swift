@@ -9,9 +9,9 @@ import World
 public protocol PendingStore: Sendable {
     /// The open challenges of the user, the oldest first.
     func pending(of user: UserID, at: Timestamp) async throws(StoreFailure) -> [Pending]
-    /// Records that a phone shows the challenge: its current step becomes `seen` if it is still
-    /// open.
-    func markSeen(_ challenge: ChallengeID, at: Timestamp) async throws(StoreFailure)
+    /// Records that phones have shown challenges: the current step of each becomes `seen` if it is
+    /// still open.
+    func markSeen(_ challenges: [SeenChallenge]) async throws(StoreFailure)
 }
 
 /// A pending challenge as a phone gets it.
@@ -64,13 +64,7 @@ extension Relay {
         }
         try await setDemands(on: phone, &pending)
         for each in pending {
-            guard let factor = each.unseen else { continue }
-            // The phone's list does not depend on this write. If the store can be read but not
-            // written, the phone still gets its list.
-            let written: Void? = try? await withStore("pending") { () async throws(StoreFailure) in
-                try await store.markSeen(each.challenge, at: time.now())
-            }
-            guard written != nil else { continue }
+            guard let factor = each.unseen, seen.add(each.challenge, at: time.now()) else { continue }
             log.info(
                 factor == .push ? "push.seen" : "challenge.seen",
                 [

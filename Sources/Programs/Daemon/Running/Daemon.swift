@@ -253,7 +253,10 @@ public final class Daemon: Sendable {
         // The store closes last, when no task uses it any more.
         presence.stop()
         await presence.ended(within: Self.timeout)
-        await group.loops[0].perform { [relay] in await relay.recordUsage() }
+        await group.loops[0].perform { [relay] in
+            await relay.recordUsage()
+            await relay.recordSeen()
+        }
         await record("daemon.stopped")
         await group.loops[0].perform { [relay, page, heads] in
             await relay.deregister()

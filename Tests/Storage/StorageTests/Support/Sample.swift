@@ -255,7 +255,7 @@ enum Sample {
         _ = try await store.run(Accounts.check(id(15)))
         _ = try await store.challenge(id(15), of: website)
         _ = try await store.pending(of: id(15), at: now)
-        try await store.markSeen(id(15), at: now)
+        try await store.markSeen([SeenChallenge(challenge: id(15), at: now)])
         _ = try await store.challenge(id(15), of: id(15) as UserID)
         let end = ChallengeLife(state: .answered, decision: .approve, reason: nil, expiresAt: later)
         let posture = JudgedPosture(

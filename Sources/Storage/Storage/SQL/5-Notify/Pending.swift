@@ -41,9 +41,9 @@ private let openOfUser = Statement(
         """)
 
 extension Store {
-    public func markSeen(_ challenge: ChallengeID, at now: Timestamp) async throws(StoreFailure) {
+    public func markSeen(_ challenges: [SeenChallenge]) async throws(StoreFailure) {
         let script = Script(
-            "mark seen", writes: [markStepSeen(now: .timestamp(now), challenge: .id(challenge))])
+            "mark seen", writes: challenges.map { markStepSeen(now: .timestamp($0.at), challenge: .id($0.challenge)) })
         try await run(Query(script: script) { _ in () })
     }
 }
