@@ -16,6 +16,13 @@ static inline int csqlite_bind_blob(sqlite3_stmt *statement, int place, const vo
 /// `sqlite3_config` is variadic, and must be called before anything else of SQLite.
 static inline void csqlite_configure(void) { sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
 
+/// Counts a thousand steps of a connection. Interrupts its statement when none are left.
+static int csqlite_take_steps(void *left) { return --*(int *)left < 0; }
+
+static inline void csqlite_limit_steps(sqlite3 *database, int *left) {
+    sqlite3_progress_handler(database, 1000, csqlite_take_steps, left);
+}
+
 /// Hardens a connection; `sqlite3_db_config` is variadic. A text in double quotes is only a name,
 /// and SQL cannot corrupt the database file or use a malicious schema.
 static inline void csqlite_harden(sqlite3 *database) {

@@ -121,6 +121,7 @@ final class Components: Sendable {
                 keyService?.close()
             }
             group = try LoopGroup.start(count: settings.loopCount, time: time)
+            try store.read(on: group.loops)
             let epoch = try await InstallationEpoch.read(from: store, on: group.loops[0])
             drawing = try QRThread()
             couriers = ActiveCouriers(

@@ -19,6 +19,8 @@ final class SQLiteSession: Session {
     /// The checkpointer that SQLite's hook calls. The session keeps it alive while SQLite may call
     /// it.
     private let log: WALCheckpointer?
+    /// The thousands of steps that statements may still take; nil if they are not limited.
+    private var steps: UnsafeMutablePointer<Int32>?
 
     /// A file has no host.
     let place: SessionHost? = nil
@@ -74,7 +76,24 @@ final class SQLiteSession: Session {
         if let log { tell(log) }
     }
 
-    deinit { close() }
+    deinit {
+        close()
+        steps?.deallocate()
+    }
+
+    /// Lets statements take as many steps of SQLite's machine as `allowSteps` says, and interrupts them
+    /// then.
+    func limitSteps() {
+        guard steps == nil else { return }
+        let left = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
+        left.initialize(to: .max)
+        steps = left
+        csqlite_limit_steps(database, left)
+    }
+
+    func allowSteps(_ thousands: Int32) { steps?.pointee = thousands }
+
+    var hasTakenAllSteps: Bool { steps.map { $0.pointee < 0 } ?? false }
 
     /// Turns the write-ahead log on. If another program does the same with a new database, SQLite
     /// does not wait but reports at once that the database is locked. This function therefore

@@ -24,14 +24,19 @@ public final class Store: Sendable {
     private let reads: Lane
     private let watching: Lane
     private let logFile: WALCheckpointer?
+    /// The path of a SQLite file; nil for other stores.
+    private let path: String?
     private let keys: RowKeys
     private let author: AuditAuthor
     private let onClose: (@Sendable (AuditHead) -> Void)?
     private let limit: Duration
+    /// The readers of loops; nil if all scripts run in the lanes.
+    private let readers = Mutex<LoopReaders?>(nil)
     let time: any TimeSource
 
     init(
-        writes: Lane, reads: Lane?, watching: Lane?, logFile: WALCheckpointer?, hosts: [String], schemaVersion: Int64,
+        writes: Lane, reads: Lane?, watching: Lane?, logFile: WALCheckpointer?, at url: StorageURL,
+        schemaVersion: Int64,
         keys: RowKeys, author: AuditAuthor, onClose: (@Sendable (AuditHead) -> Void)?, limit: Duration,
         time: any TimeSource
     ) {
@@ -39,7 +44,8 @@ public final class Store: Sendable {
         self.onClose = onClose
         self.logFile = logFile
         self.keys = keys
-        self.hosts = hosts
+        hosts = url.places
+        path = if case .sqlite(let path) = url { path } else { nil }
         self.writes = writes
         self.reads = reads ?? writes
         self.watching = watching ?? self.reads
@@ -83,6 +89,11 @@ public final class Store: Sendable {
         // A short form needs the newest tables.
         let (fitting, missing) = hasAllTables ? (script, []) : try script.guarded.fitting(schemaVersion)
         let script = try fitting.resolved(by: keys.personal)
+        if lane === reads, let loop, let readers = readers.withLock({ $0 }),
+            let rows = readers.read(script, on: loop, keys.current)
+        {
+            return opened(rows, missing)
+        }
         let cause = AuditCause(
             actor: Actor.current?.text ?? author.actor, request: LoggedRequest.id,
             reason: Actor.current?.reason ?? author.reason)
@@ -93,11 +104,33 @@ public final class Store: Sendable {
             submission.giveUp(after: limit)
             lane.submit(submission)
         }
+        return opened(try answer.get(), missing)
+    }
+
+    /// Returns the results of a script as its caller gets them.
+    ///
+    /// - Parameter missing: the indices of reads that were left out.
+    private func opened(_ rows: [Rows], _ missing: [Int]) -> [Rows] {
         let personal = keys.personal
-        var rows = try answer.get().map { $0.opened(by: personal) }
+        var rows = rows.map { $0.opened(by: personal) }
         for index in missing { rows.insert(Rows(changes: 0), at: index) }
         return rows
     }
+
+    /// Lets scripts that only read, and read little, run on these loops from now on. It changes nothing
+    /// if the store is not a SQLite file.
+    public func read(on loops: [EventLoop]) throws(StoreFailure) {
+        guard let path else { return }
+        do {
+            let made = try LoopReaders(loops, at: path, time: time)
+            readers.withLock { $0 = made }
+        } catch {
+            throw .unavailable("\(path): \(error.message)")
+        }
+    }
+
+    /// The number of scripts that were read on loops.
+    var loopReads: Int { readers.withLock { $0 }?.count ?? 0 }
 
     /// Empties SQLite's write-ahead log, so that the files have no value any more that was
     /// overwritten. It does nothing for other stores, or without a loop.
@@ -174,6 +207,7 @@ public final class Store: Sendable {
     /// Answers all waiting scripts with a failure and lets running transactions end. The lane that
     /// writes closes last: its connection does SQLite's final checkpoint.
     public func close() {
+        readers.withLock { $0 }?.close()
         if watching !== reads { watching.close() }
         if reads !== writes { reads.close() }
         logFile?.close()

@@ -86,7 +86,7 @@ extension Store {
                 throw error
             }
             return Store(
-                writes: writing, reads: reading, watching: nil, logFile: nil, hosts: url.places,
+                writes: writing, reads: reading, watching: nil, logFile: nil, at: url,
                 schemaVersion: version, keys: factory.keys, author: factory.author, onClose: options.onClose,
                 limit: options.deadline, time: time)
         } catch {
@@ -129,7 +129,7 @@ extension Store {
                 }
             }
             return Store(
-                writes: writes, reads: reads, watching: watching, logFile: logFile, hosts: url.places,
+                writes: writes, reads: reads, watching: watching, logFile: logFile, at: url,
                 schemaVersion: version, keys: factory.keys, author: factory.author, onClose: options.onClose,
                 limit: options.deadline, time: time)
         } catch {
