@@ -1,5 +1,6 @@
 #pragma once
 #include <sqlite3.h>
+#include <time.h>
 
 /// Binds a text. `SQLITE_TRANSIENT` is a cast that Swift cannot import. An empty text may have a
 /// null address, which SQLite would store as NULL.
@@ -16,11 +17,36 @@ static inline int csqlite_bind_blob(sqlite3_stmt *statement, int place, const vo
 /// `sqlite3_config` is variadic, and must be called before anything else of SQLite.
 static inline void csqlite_configure(void) { sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
 
-/// Counts a thousand steps of a connection. Interrupts its statement when none are left.
-static int csqlite_take_steps(void *left) { return --*(int *)left < 0; }
+/// The limits of the next statements of a connection: steps, in hundreds, and a time of the clock.
+typedef struct {
+    int hundreds;
+    long long until;
+} csqlite_limits;
 
-static inline void csqlite_limit_steps(sqlite3 *database, int *left) {
-    sqlite3_progress_handler(database, 1000, csqlite_take_steps, left);
+static inline long long csqlite_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/// Is called after each hundred steps of a statement. Interrupts the statement beyond a limit.
+static int csqlite_take_steps(void *limits) {
+    csqlite_limits *all = limits;
+    return --all->hundreds < 0 || csqlite_nanoseconds() > all->until;
+}
+
+static inline void csqlite_limit(sqlite3 *database, csqlite_limits *limits) {
+    sqlite3_progress_handler(database, 100, csqlite_take_steps, limits);
+}
+
+static inline void csqlite_allow(csqlite_limits *limits, int hundreds, long long nanoseconds) {
+    limits->hundreds = hundreds;
+    limits->until = csqlite_nanoseconds() + nanoseconds;
+}
+
+/// Begins the count of a statement's steps anew. Otherwise SQLite counts on over all its executions.
+static inline void csqlite_forget_steps(sqlite3_stmt *statement) {
+    sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 1);
 }
 
 /// Hardens a connection; `sqlite3_db_config` is variadic. A text in double quotes is only a name,

@@ -7,7 +7,7 @@ import World
 
 @testable import Relay
 
-/// What a relay remembers of the challenges that phones have shown, until it is written.
+/// The marks of challenges that phones have shown, from a relay's memory to the store.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct SeenChallengeTests {
     private static let marked = "SELECT count(*) FROM step WHERE state = 'seen'"
 
@@ -57,6 +57,24 @@ import World
         #expect(fixture.rig.pushes.sent.count == 4)
         #expect(try await fixture.reported(asked).steps.map(\.state) == [.seen])
         #expect(try fixture.rig.count(Self.marked) == 1)
+    }
+
+    /// A phone polls after the round has written its marks, and before the next factor begins.
+    @Test(arguments: StoreKind.all) func shownChallengeGetsNoFurtherFactor(kind: StoreKind) async throws {
+        let fixture = try await CodeLoginFixture(kind)
+        try fixture.give(.totp)
+        let phone = try #require(fixture.phone?.credential)
+        let asked = try await fixture.login()
+        fixture.rig.time.advance(by: .seconds(30))
+        let shown = try await fixture.rig.on { relay in
+            await relay.recordSeen()
+            let pending = try await relay.pending(for: phone)
+            await relay.advance(asked.challenge, because: .due)
+            return pending.count
+        }
+        #expect(shown == 1)
+        #expect(try fixture.rig.count(Self.marked) == 1)
+        #expect(try await fixture.steps(asked) == "push seen")
     }
 
     @Test(arguments: StoreKind.all) func markThatCannotBeWrittenStays(kind: StoreKind) async throws {

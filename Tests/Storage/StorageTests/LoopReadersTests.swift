@@ -48,6 +48,19 @@ import World
         }
     }
 
+    /// The steps of a script count anew each time, also if its statements take equally many.
+    @Test func shortReadsAreNeverInterrupted() async throws {
+        let fixture = try await Fixture()
+        defer { fixture.close() }
+        let time = TestTime()
+        let loop = EventLoop.simulated(name: "loop", time: time) { _ in 0 }
+        let readers = try LoopReaders([loop], at: try fixture.path, time: time)
+        defer { readers.close() }
+        let five = Script("test", reads: (0..<5).map { _ in count(most: .integer(20)) })
+        for _ in 0..<2000 { _ = readers.read(five, on: loop, fixture.keys) }
+        #expect(readers.count == 2000)
+    }
+
     @Test func longReadIsLeftToTheLane() async throws {
         let fixture = try await Fixture()
         defer { fixture.close() }

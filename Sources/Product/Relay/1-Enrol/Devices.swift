@@ -241,6 +241,9 @@ extension Relay {
     private func apply(
         _ change: DeviceChange, _ website: String?, as operation: Operation
     ) async throws(Refusal) -> Bool {
+        // The steps of an unbound phone end, unless another phone has shown their challenge. A right
+        // revocation code must cost as many statements as a wrong one.
+        if change.isUnbinding, change.by != .code { await recordSeen() }
         let ended = try await withStore("device") { () async throws(StoreFailure) in
             try await store.change(change, as: operation)
         }
@@ -251,7 +254,7 @@ extension Relay {
                 .website: website, .user: change.user.text, .device: change.device.text,
                 .outcome: change.by.rawValue,
             ])
-        // A right revocation code must cost as many statements as a wrong one. The audit has the end.
+        // For the same reason as above. The audit has the end.
         if change.by != .code { await reportEndedRecoveries(by: operation, of: change.user, website, .phone) }
         guard change.isUnbinding else { return true }
         heldRequests.fire(.phone(change.device))

@@ -81,6 +81,8 @@ extension Relay {
     }
 
     private func continueCascade(_ challenge: ChallengeID, because cause: Cause) async throws(Refusal) -> BegunStep? {
+        // The store begins nothing that would interrupt a phone.
+        if !cause.interruptsPhone { try await recordSeen(challenge) }
         guard let row = try await cascade(challenge), row.hasNext else { return nil }
         switch cause {
         case .undeliverable where row.steps.contains { $0.state.isUnderWay }: return nil
@@ -184,6 +186,7 @@ extension Relay {
         }
         // The data may change between the read and the write. After three changes the request
         // fails.
+        try? await recordSeen(challenge)
         for _ in 0..<3 {
             let settled = try await settled(found)
             guard !settled.life.state.isEnd, let row = try await cascade(challenge) else {

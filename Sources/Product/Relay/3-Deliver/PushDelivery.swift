@@ -107,7 +107,7 @@ extension Relay {
         let (push, settlement) = (known.push, known.settlement)
         let step = settlement.step
         // A push that a phone did not need does not begin the next factor.
-        await recordSeen(settlement.challenge)
+        try? await recordSeen(settlement.challenge)
         let isFirst = try? await withStore("deliver") { () async throws(StoreFailure) in
             try await store.settle(settlement, as: operation)
         }

@@ -2,11 +2,14 @@ import Domain
 import Synchronization
 import World
 
-/// The challenges that phones have shown, as far as this is not written yet.
+/// The challenges that phones have shown and whose steps are not yet marked in the store.
 ///
 /// Purpose: most challenges are answered soon after a phone shows them. No request waits for the
 /// mark: the round of the outbox writes all marks at once, before it looks for due factors. The mark
 /// of a challenge that has ended by then is not written.
+///
+/// Invariant: this relay begins no further factor by itself for a challenge with a mark that is not
+/// written.
 ///
 /// Tolerance: a relay that is killed loses the marks of the last second, and other relays see them a
 /// second late. Then the next factor may begin although a phone shows the request. What the phone
@@ -14,8 +17,8 @@ import World
 ///
 /// Tested in `PushDeliveryTests.swift` and `SeenChallengeTests.swift`.
 final class SeenChallenges: Sendable {
-    /// Far more than the phones of one relay show in a second. Beyond it, marks are left out while
-    /// the store cannot be written.
+    /// The phones of one relay show far fewer in a second. Further marks are left out while the store
+    /// cannot be written.
     static let most = 65_536
     /// The marks in one script.
     static let scriptSize = 100
@@ -56,23 +59,22 @@ public struct SeenChallenge: Sendable, Equatable {
 }
 
 extension Relay {
-    /// Writes which challenges phones have shown. A mark that cannot be written stays for the next
-    /// round.
+    /// Writes which challenges phones have shown. What cannot be written stays for the next round.
     public func recordSeen() async {
-        for part in seen.parts { await record(part) }
+        for part in seen.parts {
+            guard (try? await record(part)) != nil else { return }
+        }
     }
 
     /// Writes the mark of one challenge before a change that depends on it.
-    func recordSeen(_ challenge: ChallengeID) async {
+    func recordSeen(_ challenge: ChallengeID) async throws(Refusal) {
         guard let at = seen.time(of: challenge) else { return }
-        await record([SeenChallenge(challenge: challenge, at: at)])
+        try await record([SeenChallenge(challenge: challenge, at: at)])
     }
 
-    private func record(_ part: [SeenChallenge]) async {
-        let written: Void? = try? await withStore("seen") { () async throws(StoreFailure) in
-            try await store.markSeen(part)
-        }
-        if written != nil { for each in part { seen.forget(each.challenge) } }
+    private func record(_ part: [SeenChallenge]) async throws(Refusal) {
+        try await withStore("seen") { () async throws(StoreFailure) in try await store.markSeen(part) }
+        for each in part { seen.forget(each.challenge) }
     }
 
     /// Returns the steps of a challenge with the mark that is not written yet.

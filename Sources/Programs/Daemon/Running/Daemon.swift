@@ -238,6 +238,8 @@ public final class Daemon: Sendable {
                 }
             }
         }
+        // The next factors of these challenges may soon be due at other relays.
+        await group.loops[0].perform { [relay] in await relay.recordSeen() }
         await relay.stopWebhooks()
         // Background work ends next. Pushes in flight get three seconds, then closing the sender
         // ends them at once. Entries that were not sent lose their lease, so the next relay can
@@ -253,10 +255,7 @@ public final class Daemon: Sendable {
         // The store closes last, when no task uses it any more.
         presence.stop()
         await presence.ended(within: Self.timeout)
-        await group.loops[0].perform { [relay] in
-            await relay.recordUsage()
-            await relay.recordSeen()
-        }
+        await group.loops[0].perform { [relay] in await relay.recordUsage() }
         await record("daemon.stopped")
         await group.loops[0].perform { [relay, page, heads] in
             await relay.deregister()

@@ -1,5 +1,6 @@
 import CSQLite
 import Glibc
+import World
 
 /// A connection to a SQLite file, or to a database in memory.
 final class SQLiteSession: Session {
@@ -19,8 +20,8 @@ final class SQLiteSession: Session {
     /// The checkpointer that SQLite's hook calls. The session keeps it alive while SQLite may call
     /// it.
     private let log: WALCheckpointer?
-    /// The thousands of steps that statements may still take; nil if they are not limited.
-    private var steps: UnsafeMutablePointer<Int32>?
+    /// The limits of statements; nil if they have none.
+    private var limits: UnsafeMutablePointer<csqlite_limits>?
 
     /// A file has no host.
     let place: SessionHost? = nil
@@ -73,27 +74,32 @@ final class SQLiteSession: Session {
             try useWriteAheadLog()
             try execute("PRAGMA synchronous = FULL")
         }
+        // SQLite opens its log at the first read. A relay without free descriptors could not.
+        if mode == .readingOnly { try execute("PRAGMA schema_version") }
         if let log { tell(log) }
     }
 
     deinit {
         close()
-        steps?.deallocate()
+        limits?.deallocate()
     }
 
-    /// Lets statements take as many steps of SQLite's machine as `allowSteps` says, and interrupts them
-    /// then.
-    func limitSteps() {
-        guard steps == nil else { return }
-        let left = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
-        left.initialize(to: .max)
-        steps = left
-        csqlite_limit_steps(database, left)
+    /// Limits the statements that follow each call of `allow`. SQLite interrupts one beyond a limit.
+    func limitStatements() {
+        guard limits == nil else { return }
+        let limits = UnsafeMutablePointer<csqlite_limits>.allocate(capacity: 1)
+        limits.initialize(to: csqlite_limits())
+        self.limits = limits
+        csqlite_limit(database, limits)
     }
 
-    func allowSteps(_ thousands: Int32) { steps?.pointee = thousands }
+    /// Allows the next statements together some hundreds of steps of SQLite's machine, and a time.
+    func allow(hundreds: Int32, within time: Duration) {
+        guard let limits else { return }
+        csqlite_allow(limits, hundreds, time.wholeMilliseconds * 1_000_000)
+    }
 
-    var hasTakenAllSteps: Bool { steps.map { $0.pointee < 0 } ?? false }
+    var hasTakenAllSteps: Bool { limits.map { $0.pointee.hundreds < 0 } ?? false }
 
     /// Turns the write-ahead log on. If another program does the same with a new database, SQLite
     /// does not wait but reports at once that the database is locked. This function therefore
@@ -155,10 +161,15 @@ final class SQLiteSession: Session {
     private func run(_ step: BoundStatement) throws(SessionFailure) -> Rows {
         let index = step.statement.index
         while prepared.count <= index { prepared.append(nil) }
-        if let ready = prepared[index] { return try ready.run(step.values) }
-        let fresh = try SQLiteStatement(step.statement, on: database)
-        prepared[index] = fresh
-        return try fresh.run(step.values)
+        let ready: SQLiteStatement
+        if let known = prepared[index] {
+            ready = known
+        } else {
+            ready = try SQLiteStatement(step.statement, on: database)
+            prepared[index] = ready
+        }
+        if limits != nil { ready.forgetSteps() }
+        return try ready.run(step.values)
     }
 }
 

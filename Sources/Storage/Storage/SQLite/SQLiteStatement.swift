@@ -39,6 +39,8 @@ final class SQLiteStatement {
 
     deinit { sqlite3_finalize(handle) }
 
+    func forgetSteps() { csqlite_forget_steps(handle) }
+
     func run(_ values: [SQLValue]) throws(SessionFailure) -> Rows {
         defer {
             sqlite3_reset(handle)

@@ -7,21 +7,24 @@ import World
 /// Short reads of a SQLite file on the loops of their requests.
 ///
 /// Purpose: a read of a few rows by their keys takes about as long as its way to another thread and
-/// back. So each loop has a connection of its own, and such a read needs no queue, no timer and no
+/// back. So each loop has its own connection, on which such reads need no queue, no timer and no
 /// wake-up. Everything else runs in the lanes.
 ///
-/// Invariant: a loop does not wait for the store. It waits for no lock of another program. A read that
-/// takes more than `most` thousands of steps is interrupted, and the lane runs it, then and for a
-/// while. If a read came from the disk, and took longer than `patience`, the lane runs all reads for a
-/// while.
+/// Invariant: a read holds up its loop for a short time only. It waits for no lock of another program.
+/// SQLite interrupts it if it takes more than `hundreds` steps; the lane runs it then, and all its
+/// statements for a while. SQLite also interrupts it when it has taken `limit`. If a read came from the
+/// disk, and took longer than `patience`, the lane runs all reads for a while.
 ///
-/// Failures: whatever goes wrong, the lane runs the script and reports the fault. So does it with a
-/// row that is not genuine.
+/// Failures: whatever goes wrong, the lane runs the script and reports the fault. The lane also runs a
+/// script again that found a row which is not genuine.
 ///
 /// `LoopReadersTests.swift` tests it.
 final class LoopReaders: Sendable {
-    /// The steps that a read may take on a loop, in thousands. A read of a login takes some hundreds.
-    static let most: Int32 = 4
+    /// The steps that a script may take on a loop, in hundreds. Those of a login take a few.
+    static let hundreds: Int32 = 40
+    /// The time that a script may take on a loop. It is long, because a thread also takes it while
+    /// another one has its processor.
+    static let limit = Duration.milliseconds(10)
     /// A read from memory takes less than a tenth of this.
     static let patience = Duration.milliseconds(2)
     /// The time for which the lane runs reads of a file that is not in memory.
@@ -79,7 +82,7 @@ private final class LoopReader: Sendable {
 
     init(_ path: String) throws(SessionFailure) {
         let session = try SQLiteSession(path: path, mode: .readingOnly, timeout: .zero)
-        session.limitSteps()
+        session.limitStatements()
         state = Mutex(State(session: session))
     }
 
@@ -93,7 +96,7 @@ private final class LoopReader: Sendable {
         state.withLock { state in
             let (begun, before) = (time.instant(), diskReads())
             guard state.session.isOpen, state.mayRead(script, at: begun) else { return nil }
-            state.session.allowSteps(LoopReaders.most)
+            state.session.allow(hundreds: LoopReaders.hundreds, within: LoopReaders.limit)
             let rows = try? state.session.read(script, authenticator)
             if state.session.hasTakenAllSteps { state.markLong(script, at: begun) }
             let now = time.instant()

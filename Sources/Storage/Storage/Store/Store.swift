@@ -74,8 +74,11 @@ public final class Store: Sendable {
     public func run(_ script: Script) async throws(StoreFailure) -> [Rows] {
         let started = time.instant()
         defer { times.observe(script, time.instant() - started) }
-        return try await run(script, in: script.isReadOnly ? reads : writes)
+        return try await run(script, in: script.isReadOnly ? reads : writes, orOnLoop: true)
     }
+
+    /// Runs a script that only reads in its lane, to find out whether the lane works.
+    func probe(_ script: Script) async throws(StoreFailure) { _ = try await run(script, in: reads) }
 
     /// Runs a script that only reads on the lane of the change feed, independently of all other
     /// scripts. A node of a cluster does not find changes that it has not applied yet.
@@ -84,12 +87,15 @@ public final class Store: Sendable {
         return try await run(script, in: watching)
     }
 
-    private func run(_ script: Script, in lane: Lane) async throws(StoreFailure) -> [Rows] {
+    /// - Parameter orOnLoop: whether the script may run on the loop, if it only reads.
+    private func run(
+        _ script: Script, in lane: Lane, orOnLoop: Bool = false
+    ) async throws(StoreFailure) -> [Rows] {
         let loop = EventLoop.current
         // A short form needs the newest tables.
         let (fitting, missing) = hasAllTables ? (script, []) : try script.guarded.fitting(schemaVersion)
         let script = try fitting.resolved(by: keys.personal)
-        if lane === reads, let loop, let readers = readers.withLock({ $0 }),
+        if orOnLoop, lane === reads, let loop, let readers = readers.withLock({ $0 }),
             let rows = readers.read(script, on: loop, keys.current)
         {
             return opened(rows, missing)

@@ -74,6 +74,6 @@ private let ofDeadRelay =
 
 extension Store {
     public func probe() async throws(StoreFailure) {
-        _ = try await run(Script("probe", reads: [StoreStatus.countRelays()]))
+        try await probe(Script("probe", reads: [StoreStatus.countRelays()]))
     }
 }
