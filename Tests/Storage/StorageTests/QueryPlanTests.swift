@@ -38,6 +38,12 @@ import Testing
         "NOT EXISTS (SELECT 1 FROM user u WHERE u.website_id = website.id)": "the first user answers it",
     ]
 
+    /// The indexes that no statement of these plans uses, each with the reason.
+    private static let unusedIndexes = [
+        "audit_challenge": "an operator asks by SQL what happened in a login (docs/operators/sql.md)",
+        "user_expiry": "MariaDB finds the users by it who expire soon; SQLite takes the index of their website",
+    ]
+
     @Test(arguments: [Engine.file, .mariadb]) func noGrowingTableIsScanned(engine: Engine) async throws {
         let database = try engine.database(Migration.all)
         let migrated = try database.open()
@@ -63,10 +69,22 @@ import Testing
         #expect(plans.count(where: \.isChecked) > 5)
         // A statement that no verb here runs would not have been checked.
         #expect(Set(plans.map(\.index)).count == (try Self.statementsInSources()))
+        let unused = try Self.namedIndexes().subtracting(plans.flatMap(\.indexes))
+        #expect(
+            unused.subtracting(Self.unusedIndexes.keys) == [], "an index that no statement uses makes writes slower")
         // The exceptions do scan, so an unwanted scan would have been found.
         for exception in exceptions {
             #expect(plans.contains { $0.sql.contains(exception) && !$0.scanned.isEmpty }, "\(exception)")
         }
+    }
+
+    /// The names of the indexes that the schema creates for searches.
+    private static func namedIndexes() throws -> Set<String> {
+        let root = "\(#filePath)".split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
+        return Set(
+            try TextFile.read("\(root)/schema.sql").matches(of: /CREATE INDEX IF NOT EXISTS (\w+) ON/).map {
+                String($0.1)
+            })
     }
 
     /// Short forms run only on a store with keys, and only in the usual case.
@@ -129,6 +147,8 @@ private struct Plan: Sendable {
     let index: Int
     let sql: String
     let scanned: [String]
+    /// The indexes that it uses.
+    let indexes: [String]
 
     /// Whether it is a checked read (`CheckedTable`).
     var isChecked: Bool { sql.contains("_rights, ") && sql.hasPrefix("SELECT") }
@@ -177,7 +197,20 @@ private final class Explained {
         ])[0]
         return Plan(
             index: step.statement.index, sql: step.statement.sql,
-            scanned: dialect == .sqlite ? scannedBySQLite(rows) : scannedByMariaDB(rows))
+            scanned: dialect == .sqlite ? scannedBySQLite(rows) : scannedByMariaDB(rows),
+            indexes: dialect == .sqlite ? indexesOfSQLite(rows) : indexesOfMariaDB(rows))
+    }
+
+    /// Returns the words after INDEX.
+    private static func indexesOfSQLite(_ rows: Rows) -> [String] {
+        rows.flatMap { row in
+            let words = ((try? row.text("detail")) ?? "").split(separator: " ").map(String.init)
+            return zip(words, words.dropFirst()).filter { $0.0 == "INDEX" }.map(\.1)
+        }
+    }
+
+    private static func indexesOfMariaDB(_ rows: Rows) -> [String] {
+        rows.flatMap { row in ((try? row.optionalText("key")) ?? "").split(separator: ",").map(String.init) }
     }
 
     private static func scannedBySQLite(_ rows: Rows) -> [String] {
