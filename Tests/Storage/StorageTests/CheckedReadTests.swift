@@ -116,7 +116,7 @@ import Testing
         var options = StoreOptions.patient
         options.rows = try RowAuthenticator(keys: [RowAuthenticator.Key(id: "1", secret: Secret(utf8: "secret"))])
         let store = try database.open(options: options)
-        try await Sample.fill(store, at: database.url)
+        try await Sample.fill(store, at: database.url, users: 80)
         _ = try await store.run(Script("approve", writes: [approve()]))
         _ = try await store.run(Script("adopt", rows: SignedRows.everythingAdopted))
         return store

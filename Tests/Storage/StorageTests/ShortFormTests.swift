@@ -224,7 +224,8 @@ private final class Shop: Sendable {
                     run: { (steps, session) throws(SessionFailure) in try watch.run(steps, on: session) },
                     commit: { (session) throws(SessionFailure) in try watch.commit(on: session) })
             })
-        try await Sample.fill(store, at: database.url)
+        // Every row is signed, and no test needs large tables.
+        try await Sample.fill(store, at: database.url, users: 80)
         _ = try await store.run(Script("adopt", rows: SignedRows.everythingAdopted))
     }
 

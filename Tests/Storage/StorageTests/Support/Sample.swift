@@ -26,13 +26,13 @@ enum Sample {
     static let relay: RelayID = id(1)
     static let limits = AskLimits(since: now - .seconds(300), logins: 20, pushes: 5)
 
-    static func fill(_ store: Store, at url: StorageURL) async throws {
+    static func fill(_ store: Store, at url: StorageURL, users: Int = count) async throws {
         var steps = [
             insertWebsite(website: .id(website), now: .timestamp(now), operation: .id(website)),
             insertKey(thumbprint: .blob(key(1)), website: .id(website), now: .timestamp(now)),
             insertRelay(relay: .id(relay), now: .timestamp(now)),
         ]
-        for number in 1...count { steps += rows(number) }
+        for number in 1...users { steps += rows(number) }
         steps += oldRows
         _ = try await store.run(Script("fill", writes: steps))
         if url.dialect == .mariadb {
