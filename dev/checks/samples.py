@@ -42,6 +42,17 @@ PAGE = """# Architecture
 Tests have `TestSupport`.
 """
 
+BENCH = """MORE, LESS = "more", "less"
+BENCHMARKS = [Benchmark("Logins/run", [], [], [
+    ("{0}: rate", "ratio", "rate (.*)", MORE), ("cost", "count", "cost", LESS), ("time", "s", "time")])]
+"""
+FLOOR = '{"figures": [\n {"benchmark": "NAME", "figure": "FIGURE", "better": "BETTER", "value": 1, "tolerance": 0.97}\n]}\n'
+
+
+def kept(name, figure, better):
+    return FLOOR.replace("NAME", name).replace("FIGURE", figure).replace("BETTER", better)
+
+
 # What a small but right project looks like. Every bad sample is this with one file added or replaced.
 GOOD = {
     "Sources/Base/World/Clock.swift": "import CLinux\nlet moment = clock_gettime(0, nil)\n",
@@ -54,6 +65,8 @@ GOOD = {
     "Tests/Product/RelayTests/AskTests.swift": "@testable import Relay\nimport Testing\n",
     "schema.sql": SCHEMA,
     "docs/internals/architecture.md": PAGE,
+    "deploy/bench": BENCH,
+    "Benchmarks/floor.json": kept("Logins", "sqlite: rate", "more"),
     "README.md": "# Twoefay\n\nSee /etc/twoefay and ~/x and /tmp/anything.\n",
     "docs/README.md": "# Documentation\n\n- [Architecture](internals/architecture.md#network)\n- [Start](start/a.md)\n"
                       "- [Trouble](operators/troubleshooting.md)\n",
@@ -153,6 +166,10 @@ BAD = [
     ("sql-names", "Tests/Product/RelayTests/A.swift", "let a = \"UPDATE user SET state = ?\"\n"),
     ("sql-names", "Benchmarks/Codes/A.swift", "let a = \"SELECT ? FROM user\"\n"),
     ("openers", "Sources/Product/Relay/A.swift", "/// Of the users, the oldest.\nlet oldest = 1\n"),
+    ("floor", "Benchmarks/floor.json", kept("Logins", "another", "more")),
+    ("floor", "Benchmarks/floor.json", kept("Others", "sqlite: rate", "more")),
+    ("floor", "Benchmarks/floor.json", kept("Logins", "sqlite: rate", "less")),
+    ("floor", "Benchmarks/floor.json", kept("Logins", "time", "more")),
     ("type-names", "Sources/Product/Relay/A.swift", "enum HostDesk {}\n"),
     ("type-names", "Sources/Product/Relay/A.swift", "struct Outer {\n    final class TidyUp {}\n}\n"),
     ("allow", "dev/check-allow", "length Sources/Product/Relay/Ask.swift it was long once\n"),
