@@ -32,7 +32,7 @@ import Testing
     /// MariaDB says so in its plans.
     private static let ofWebsites = [
         "AND u.username > :name ORDER BY u.username LIMIT": "a page of users; a later one begins at its name",
-        "FROM (SELECT 1 FROM user WHERE website_id = :website LIMIT": "users are counted up to the quota",
+        "AND username > :last ORDER BY username LIMIT :most) u": "users are counted in parts",
         "UNION ALL\nSELECT c.serial, coalesce": "the certificates of a disabled website",
         "w.state = 'disabled' LIMIT :limit": "a website is removed in steps",
         "NOT EXISTS (SELECT 1 FROM user u WHERE u.website_id = website.id)": "the first user answers it",

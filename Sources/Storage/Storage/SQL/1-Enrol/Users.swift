@@ -4,18 +4,35 @@ import World
 
 /// Reads users and their phones.
 extension Store {
+    /// Counts in parts, between which other reads run: millions of users take seconds.
     public func countUsers(of website: WebsiteID, upTo most: Int) async throws(StoreFailure) -> Int {
-        let script = Script("users", reads: [usersOfWebsite(website: .id(website), most: .integer(Int64(most)))])
-        return try await run(
-            Query(script: script) { rows throws(StoreFailure) in
-                guard let row = rows[0].first else { throw .internal("a count without a row") }
-                return Int(try row.integer("user_count"))
-            })
+        // A read of so many takes a few milliseconds.
+        try await countUsers(of: website, upTo: most, inPartsOf: 1_000)
+    }
+
+    func countUsers(of website: WebsiteID, upTo most: Int, inPartsOf size: Int) async throws(StoreFailure) -> Int {
+        var (count, last) = (0, "")
+        while count < most {
+            let part = min(size, most - count)
+            let read = countedUsers(website: .id(website), last: .text(last), most: .integer(Int64(part)))
+            let counted = try await run(
+                Query(script: Script("users", reads: [read])) { rows throws(StoreFailure) in
+                    guard let row = rows[0].first else { throw .internal("a count without a row") }
+                    return (users: Int(try row.integer("user_count")), last: try row.optionalText("last_name"))
+                })
+            count += counted.users
+            guard counted.users == part, let name = counted.last else { break }
+            last = name
+        }
+        return count
     }
 }
 
-private let usersOfWebsite = Statement(
-    "SELECT COUNT(*) AS user_count FROM (SELECT 1 FROM user WHERE website_id = :website LIMIT :most) u")
+private let countedUsers = Statement(
+    """
+    SELECT count(*) AS user_count, max(username) AS last_name FROM (SELECT username FROM user
+    WHERE website_id = :website AND username > :last ORDER BY username LIMIT :most) u
+    """)
 
 extension Store {
     public func user(
