@@ -41,6 +41,9 @@ class SQLite:
     def __init__(self, place):
         self.url, self.reference = f"sqlite:{place}/twoefay.db", f"sqlite:{place}/reference.db"
 
+    def restart(self):
+        pass
+
     def stop(self):
         pass
 
@@ -49,30 +52,39 @@ class MariaDB:
     """A MariaDB server for this benchmark alone, with durable commits."""
     name = "mariadb"
 
-    def __init__(self, place):
-        self.socket = os.path.join(place, "socket")
-        common = ["--no-defaults", f"--datadir={place}/data", f"--tmpdir={place}"]
+    def __init__(self, place, options=()):
+        self.socket, self.data = os.path.join(place, "socket"), os.path.join(place, "data")
+        common = ["--no-defaults", f"--datadir={self.data}", f"--tmpdir={place}"]
         if os.getuid() == 0:
             common.append("--user=root")
-        path = os.environ["PATH"] + ":/usr/sbin:/sbin"
-        environment = dict(os.environ, PATH=path)
-        with open(os.path.join(place, "mariadb.log"), "w") as log:
+        self.environment = dict(os.environ, PATH=os.environ["PATH"] + ":/usr/sbin:/sbin")
+        self.log = os.path.join(place, "mariadb.log")
+        self.command = ["mariadbd", *common, f"--socket={self.socket}", "--skip-networking",
+                        "--innodb-flush-log-at-trx-commit=1", *options]
+        with open(self.log, "w") as log:
             subprocess.run(["mariadb-install-db", *common, "--auth-root-authentication-method=normal", "--skip-test-db"],
-                           check=True, stdout=log, stderr=log, env=environment)
-            self.process = subprocess.Popen(
-                ["mariadbd", *common, f"--socket={self.socket}", "--skip-networking", "--innodb-flush-log-at-trx-commit=1"],
-                stdout=log, stderr=log, env=environment)
-        for _ in range(200):
+                           check=True, stdout=log, stderr=log, env=self.environment)
+        self.start()
+        self.query("CREATE DATABASE twoefay; CREATE DATABASE reference")
+        self.url = f"mariadb://root@localhost/twoefay?socket={self.socket}"
+        self.reference = f"mariadb:{self.socket}/reference"
+
+    def start(self):
+        with open(self.log, "a") as log:
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log, env=self.environment)
+        for _ in range(600):
             try:
-                self.query("CREATE DATABASE twoefay")
-                break
+                self.query("SELECT 1")
+                return
             except subprocess.CalledProcessError:
                 if self.process.poll() is not None:
                     raise SystemExit("mariadbd has ended; see mariadb.log, with --keep")
                 time.sleep(0.1)
-        self.query("CREATE DATABASE reference")
-        self.url = f"mariadb://root@localhost/twoefay?socket={self.socket}"
-        self.reference = f"mariadb:{self.socket}/reference"
+        raise SystemExit("mariadbd does not answer")
+
+    def restart(self):
+        self.stop()
+        self.start()
 
     def query(self, sql):
         return subprocess.run(["mariadb", "--no-defaults", "--user=root", f"--socket={self.socket}", "-N", "-e", sql],
