@@ -31,6 +31,12 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         case work(() -> Void)
     }
 
+    /// The work of a timer. The structure saves an object for each timer: generic code would keep a
+    /// bare closure in a closure of another form.
+    private struct Timer {
+        let work: () -> Void
+    }
+
     /// The work that other threads post. `asleep` is true only while the loop waits in epoll_wait
     /// without work. The first thread that posts clears it, and only that thread writes to the
     /// eventfd.
@@ -46,7 +52,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     private var ready: [Item] = []
     private var running: [Item] = []
-    private var timers = TimerHeap<() -> Void>()
+    private var timers = TimerHeap<Timer>()
     private var turnEnds: [any TurnEndObserver] = []
     private var turnEndsRunning: [any TurnEndObserver] = []
     private var turnCount: UInt64 = 0
@@ -153,14 +159,14 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     @discardableResult
     public func schedule(after duration: Duration, _ work: @escaping () -> Void) -> TimerID {
         preconditionCurrent()
-        return timers.add(work, at: time.instant() + duration)
+        return timers.add(Timer(work: work), at: time.instant() + duration)
     }
 
     /// Runs `work` in a later turn, never before `moment`. On the loop only.
     @discardableResult
     public func schedule(at moment: Instant, _ work: @escaping () -> Void) -> TimerID {
         preconditionCurrent()
-        return timers.add(work, at: moment)
+        return timers.add(Timer(work: work), at: moment)
     }
 
     public func cancel(_ timer: TimerID) {
@@ -287,8 +293,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         guard next <= now else { return }
         // Thousands may be due at once. The descriptors must not wait for all of them.
         for _ in 0..<Self.timersInTurn {
-            guard let work = timers.popDue(now) else { return }
-            work()
+            guard let timer = timers.popDue(now) else { return }
+            timer.work()
         }
     }
 
@@ -339,7 +345,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         if chosen < ready.count {
             run(ready.remove(at: chosen))
         } else {
-            timers.popDue(time.instant())?()
+            timers.popDue(time.instant())?.work()
         }
         endTurn()
         return true

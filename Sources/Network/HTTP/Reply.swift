@@ -43,7 +43,7 @@ public struct Hold: Sendable {
 }
 
 /// The event that a held request waits for. If it occurred before `arm`, `wake` is called at once.
-public protocol Wait: Sendable {
+public protocol Wait: AnyObject, Sendable {
     /// Calls `wake` at most once, from any thread.
     func arm(_ wake: @escaping @Sendable () -> Void)
     /// Ends the wait, because the duration is over or the client is gone.

@@ -2,7 +2,8 @@ import EventLoop
 import HTTP
 
 /// Runs one reply that is not available at once. It answers exactly once and before its deadline.
-/// While it holds the request, it needs no task.
+/// While it holds the request, it needs no task and keeps nothing of the request: the hold has all
+/// that the answer needs.
 final class Exchange {
     private enum State {
         /// The work runs, or the answer of an ended hold is being made.
@@ -14,12 +15,10 @@ final class Exchange {
         case done
     }
 
-    private let loop: EventLoop
-    private let holdEnds: HeldRequestCompleter
+    private let owner: any ExchangeOwner
+    private let stream: Int32
     private let deadline: Duration
     private let late: @Sendable () -> Response
-    private let answer: (Response) -> Void
-    private let ended: () -> Void
     private var state = State.working
     private var timer: TimerID?
     /// Whether work was started and has not returned.
@@ -29,20 +28,16 @@ final class Exchange {
     private var hasEnded = false
     private var holdsNothing = false
 
+    private var loop: EventLoop { owner.loop }
+
     /// Makes an exchange; `start` runs it.
-    /// - Parameter answer: called at most once.
-    /// - Parameter ended: called once, when no work of this exchange runs any more.
     init(
-        loop: EventLoop, holdEnds: HeldRequestCompleter, deadline: Duration, late: @escaping @Sendable () -> Response,
-        answer: @escaping (Response) -> Void,
-        ended: @escaping () -> Void
+        _ stream: Int32, of owner: any ExchangeOwner, deadline: Duration, late: @escaping @Sendable () -> Response
     ) {
-        self.loop = loop
-        self.holdEnds = holdEnds
+        self.stream = stream
+        self.owner = owner
         self.deadline = deadline
         self.late = late
-        self.answer = answer
-        self.ended = ended
     }
 
     func start(_ work: @escaping @Sendable () async -> Outcome) {
@@ -85,7 +80,7 @@ final class Exchange {
             timer = nil
             guard case .working = state else { return }
             settle()
-            answer(late())
+            owner.answer(stream, late())
         }
     }
 
@@ -97,7 +92,7 @@ final class Exchange {
         switch outcome {
         case .response(let response):
             settle()
-            answer(response)
+            owner.answer(stream, response)
         case .held(let hold): self.hold(hold)
         }
     }
@@ -113,7 +108,7 @@ final class Exchange {
         }
         timer = loop.schedule(after: hold.duration) { [self] in
             timer = nil
-            guard case .holding = state else { return }
+            guard case .holding(let hold) = state else { return }
             hold.wait.cancel()
             finish(hold)
         }
@@ -130,7 +125,7 @@ final class Exchange {
     private func finish(_ hold: Hold) {
         stopTimer()
         state = .ending(hold)
-        holdEnds.add(self, of: hold.owner)
+        owner.holdEnds.add(self, of: hold.owner)
     }
 
     /// Makes the answer of the hold, when its turn has come. Returns false if the stream is gone:
@@ -151,7 +146,7 @@ final class Exchange {
         let wasEndingHold = isEndingHold
         isEndingHold = false
         endIfOver()
-        if wasEndingHold { holdEnds.ended() }
+        if wasEndingHold { owner.holdEnds.ended() }
     }
 
     private func settle() {
@@ -162,7 +157,7 @@ final class Exchange {
     private func endIfOver() {
         guard !isRunning, !hasEnded, case .done = state else { return }
         hasEnded = true
-        ended()
+        owner.ended()
     }
 
     private func stopTimer() {

@@ -62,6 +62,8 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
     private var incomplete = 0
     private var pendingBodyBytes = 0
     private var inFlight = 0
+    /// The owner of the exchanges; nil until the first one, because many connections have none.
+    private var exchanges: ConnectionExchanges?
     /// `limits.request` in nanoseconds, because `Duration` computes in 128 bits, which is
     /// measurable at once per request.
     private let requestNanoseconds: Int64
@@ -304,20 +306,21 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
             session?.submitReset(id, NGHTTP2_REFUSED_STREAM)
             return
         }
-        let stream = ServerStream(id: id, head: scratch.take(block), began: began)
+        let head = scratch.take(block)
+        let stream = ServerStream(id: id, head: head, began: began)
         streams.add(stream, id)
         incomplete += 1
         if incomplete == 1 { check(by: requestLimit(began)) }
-        if stream.head.isTooLarge {
+        if head.isTooLarge {
             discard(stream)
             answer(stream, Response(status: 431))
-        } else if !stream.head.hasPath {
+        } else if !head.hasPath {
             // CONNECT: this server connects to no other servers.
             discard(stream)
             answer(stream, Response(status: 405))
-        } else if let length = stream.head.contentLength, length > limits.bodyBytes {
+        } else if let length = head.contentLength, length > limits.bodyBytes {
             discard(stream)
-            answer(stream, handler.tooLarge(stream.head.fields))
+            answer(stream, handler.tooLarge(stream.fields))
         }
     }
 
@@ -330,7 +333,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         }
         guard stream.body.count + range.count <= limits.bodyBytes else {
             discard(stream)
-            answer(stream, handler.tooLarge(stream.head.fields))
+            answer(stream, handler.tooLarge(stream.fields))
             return
         }
         guard pendingBodyBytes + range.count <= limits.pendingBodyBytes else {
@@ -373,21 +376,20 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
     ) {
         inFlight += 1
         server.workBegan()
-        let exchange = Exchange(
-            loop: loop, holdEnds: server.holdEnds, deadline: deadline, late: late,
-            answer: { [weak self, id = stream.id] response in
-                guard let self, let stream = streams[id] else { return }
-                answer(stream, response)
-                flushSoon()
-            },
-            ended: { [weak self, server] in
-                self?.inFlight -= 1
-                server.workEnded()
-            })
+        let exchange = Exchange(stream.id, of: exchangeOwner(), deadline: deadline, late: late)
         stream.exchange = exchange
         if state.isDraining { exchange.finishHolding() }
         exchange.start(work)
     }
+
+    private func exchangeOwner() -> ConnectionExchanges {
+        if let exchanges { return exchanges }
+        let made = ConnectionExchanges(self)
+        exchanges = made
+        return made
+    }
+
+    func exchangeEnded() { inFlight -= 1 }
 
     private func discard(_ stream: ServerStream) {
         stream.isDiscarded = true

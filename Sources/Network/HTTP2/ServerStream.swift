@@ -4,7 +4,10 @@ import World
 /// A request and its answer.
 final class ServerStream: BodySource {
     let id: Int32
-    let head: HeaderBlock
+    private var method: String
+    private var path: String
+    private var query: String?
+    private(set) var fields: Fields
     /// When the first byte of its head came.
     let began: Instant
     var body: [UInt8] = []
@@ -26,15 +29,23 @@ final class ServerStream: BodySource {
 
     init(id: Int32, head: HeaderBlock, began: Instant) {
         self.id = id
-        self.head = head
+        method = head.method
+        path = head.path
+        query = head.query
+        fields = head.fields
         self.began = began
     }
 
-    /// Makes the request, once it is complete. The body moves into it, so call this only once.
+    /// Makes the request, once it is complete. Its parts move into it, because a request may be held
+    /// for long without them. So call this only once.
     func takeRequest(certificate: ClientCertificate?, remote: String) -> Request {
         let request = Request(
-            method: head.method, path: head.path, query: head.query, fields: head.fields, body: body,
-            certificate: certificate, remote: remote)
+            method: method, path: path, query: query, fields: fields, body: body, certificate: certificate,
+            remote: remote)
+        method = ""
+        path = ""
+        query = nil
+        fields = Fields()
         if !body.isEmpty { body = [] }
         return request
     }

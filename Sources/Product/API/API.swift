@@ -102,20 +102,20 @@ public final class API: Handler {
                 let answer = inviting(APIResponse(error, to: request.fields), to: claim, on: route)
                 return refuse(request, route: route.path.text, answer)
             }
-            let access = access(request, route: route.path.text)
+            let languages = AcceptLanguage.read(request.fields)
+            let access = access(request, route: route.path.text, AcceptLanguage.textLanguage(languages))
             let inbound = RequestContext(
-                api: self, request: request, route: route, pathParameters: places, claim: claim, form: form,
-                access: access)
+                request: request, pathParameters: places, languages: languages,
+                answers: AnswerContext(route: route, form: form, claim: claim, remote: request.remote, access: access))
             let (use, subject) = (relay.quotaUse, claim.subject(from: request.remote))
             guard use.begin(subject) else {
                 relay.exceeded(.requests, by: claim.website)
-                return .now(inbound.refusal(Problem(.limited(retryAfter: Self.quotaPause))))
+                return .now(inbound.answers.refusal(Problem(.limited(retryAfter: Self.quotaPause))))
             }
             return .later(
                 deadline: settings.deadline,
-                late: { [fields = request.fields] in
-                    APIResponse(Problem.unavailable, to: fields).response(to: access.id)
-                },
+                // It captures this object alone, because requests are held with it.
+                late: { access.late() },
                 work: { [turns] in
                     defer { use.end(subject) }
                     return await LoggedRequest.run(access.id, trace: access.trace?.trace) {
@@ -123,7 +123,7 @@ public final class API: Handler {
                         await turns.begin(key)
                         defer { turns.end(key) }
                         // The caller got an answer at the deadline already.
-                        guard !access.isLate else { return .response(inbound.refusal(.unavailable)) }
+                        guard !access.isLate else { return .response(inbound.answers.refusal(.unavailable)) }
                         return await inbound.outcome()
                     }
                 })
@@ -131,9 +131,7 @@ public final class API: Handler {
     }
 
     public func tooLarge(_ fields: Fields) -> Response {
-        let access = AccessLogLine(
-            id: requestID(), method: nil, route: "none", deadline: settings.deadline, hasCertificate: false,
-            sampled: sampled, metrics: metrics, time: time, log: log)
+        let access = AccessLogLine(id: requestID(), method: nil, route: "none", hasCertificate: false, of: self)
         access.ended(Problem.tooLarge.code.status)
         return APIResponse(.tooLarge, to: fields).response(to: access.id)
     }
@@ -155,11 +153,12 @@ public final class API: Handler {
         return .now(answer.response(to: access.id))
     }
 
-    private func access(_ request: Request, route: String) -> AccessLogLine {
+    private func access(
+        _ request: Request, route: String, _ language: TextLanguage = .english
+    ) -> AccessLogLine {
         AccessLogLine(
             id: requestID(), trace: request.traceParent, method: request.method, route: route,
-            deadline: settings.deadline, hasCertificate: request.certificate != nil, sampled: sampled,
-            metrics: metrics, time: time, log: log)
+            hasCertificate: request.certificate != nil, language: language, of: self)
     }
 
     private func requestID() -> String { Hex.encode(randomness.bytes(16)) }

@@ -1,3 +1,4 @@
+import EventLoop
 import HTTP
 import JSON
 import Relay
@@ -34,6 +35,35 @@ struct HeldRequestTests {
         #expect(response["login"] == "success")
         #expect(response.fields["preference-applied"] == "wait=30")
         #expect(rig.relay.relay.heldRequests.count == 0)
+    }
+
+    /// Header fields, body and caller are most of the memory of a request. Nobody reads them while
+    /// it waits.
+    @Test(arguments: ["website", "phone"]) func heldRequestKeepsNothingOfItsRequest(caller: String) async throws {
+        final class Identification: CallerIdentification {
+            func isPhone(_ key: [UInt8]) {}
+        }
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop", ["number": "0"])
+        let (_, phone) = try await shop.enrol("bob")
+        let (challenge, _) = try await shop.login("bob")
+        weak var kept: Identification?
+        let held: Hold
+        do {
+            let identification = Identification()
+            kept = identification
+            var request =
+                caller == "website"
+                ? shop.request("POST", "/auth", ["challenge": .string(challenge)], fields: wait)
+                : phone.request("POST", "/pending", ["known": .array([.string(challenge)])], fields: wait)
+            request.identification = identification
+            held = try await hold(rig, request)
+        }
+        // The work of the request has returned when the loop does other work.
+        await rig.relay.loop.perform {}
+        #expect(kept == nil)
+        #expect(await phone.send("POST", "/success", ["challenge": .string(challenge)]).status == 200)
+        #expect(await rig.end(held).status == 200)
     }
 
     @Test(arguments: [StoreKind.file, .mariadb], [true, false])

@@ -30,8 +30,9 @@ struct APIResponse: Sendable {
     }
 
     /// A problem in the language that the header fields of its request ask for.
-    init(_ problem: Problem, to fields: Fields) {
-        let language = AcceptLanguage.textLanguage(fields)
+    init(_ problem: Problem, to fields: Fields) { self.init(problem, in: AcceptLanguage.textLanguage(fields)) }
+
+    init(_ problem: Problem, in language: TextLanguage) {
         self.init(problem.code.status, problem.body(in: language))
         add(language)
         if let seconds = problem.retryAfter { add("retry-after", String(seconds)) }
@@ -47,6 +48,11 @@ struct APIResponse: Sendable {
     }
 
     mutating func add(_ name: String, _ value: String) { fields.append(Fields.Field(name, value)) }
+
+    /// Says that the preference `wait` was applied, if the request had one.
+    mutating func apply(wait patience: Int?) {
+        if let patience { add("preference-applied", "wait=\(patience)") }
+    }
 
     /// Adds the number of unread notices, if the caller is a phone. A phone that sees no such field
     /// knows that there is none.
@@ -87,8 +93,9 @@ enum VerbOutcome: Sendable {
     /// - Parameter isCounted: whether the request was counted in the website's limits.
     case unclaimed(isCounted: Bool)
     /// A held request with its longest time. `finish` makes the answer after the event or the
-    /// timeout, or holds the request again.
-    case hold(HeldRequests.Ticket, Duration, finish: @Sendable () async throws(Refusal) -> VerbOutcome)
+    /// timeout, or holds the request again. It gets the caller as it was looked up then. It lives for
+    /// as long as the request is held, so it must not capture the `VerbCall`.
+    case hold(HeldRequests.Ticket, Duration, finish: @Sendable (Caller) async throws(Refusal) -> VerbOutcome)
 }
 
 extension HeldRequests.Ticket: Wait {}

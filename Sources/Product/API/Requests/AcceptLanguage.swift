@@ -15,8 +15,9 @@ enum AcceptLanguage {
 
     /// The language of the texts in an answer: the first of the API's languages that the person
     /// chose, or else that the browser prefers, or else English.
-    static func textLanguage(_ fields: Fields) -> TextLanguage {
-        let languages = read(fields)
+    static func textLanguage(_ fields: Fields) -> TextLanguage { textLanguage(read(fields)) }
+
+    static func textLanguage(_ languages: RequestedLanguages) -> TextLanguage {
         for preference in [languages.chosen, languages.accepted] {
             guard let preference else { continue }
             for tag in LanguagePreference.tags(preference) {

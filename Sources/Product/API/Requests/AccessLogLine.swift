@@ -1,4 +1,5 @@
 import Domain
+import HTTP
 import Log
 import Relay
 import Synchronization
@@ -13,38 +14,51 @@ final class AccessLogLine: Sendable {
     private let method: String?
     private let route: String
     private let started: Instant
-    private let deadline: Duration
     private let hasCertificate: Bool
-    private let sampled: SampledRequests
-    private let metrics: RequestMetrics
-    private let time: any TimeSource
-    private let log: Log
+    /// The language of the texts in the answer.
+    let language: TextLanguage
+    let api: API
+    private var time: any TimeSource { api.time }
+    private var log: Log { api.log }
     private let state = Mutex(State())
 
+    /// The caller, as far as the line names it. A line lives for as long as its request is held, so
+    /// it does not keep the whole caller.
+    private enum Name {
+        case anyone
+        case website(String)
+        case phone(DeviceID)
+    }
+
     private struct State {
-        var caller: Caller = .anyone
+        var caller = Name.anyone
         var isHeld = false
         var hasEnded = false
     }
 
     init(
-        id: String, trace: TraceParent? = nil, method: String?, route: String, deadline: Duration, hasCertificate: Bool,
-        sampled: SampledRequests, metrics: RequestMetrics, time: any TimeSource, log: Log
+        id: String, trace: TraceParent? = nil, method: String?, route: String, hasCertificate: Bool,
+        language: TextLanguage = .english, of api: API
     ) {
         self.id = id
         self.trace = trace
         self.method = method
         self.route = route
-        self.deadline = deadline
         self.hasCertificate = hasCertificate
-        self.sampled = sampled
-        self.metrics = metrics
-        self.time = time
-        self.log = log
-        started = time.instant()
+        self.language = language
+        self.api = api
+        started = api.time.instant()
     }
 
-    func identified(_ caller: Caller) { state.withLock { $0.caller = caller } }
+    func identified(_ caller: Caller) {
+        let name: Name =
+            switch caller {
+            case .website(let caller): .website(caller.name)
+            case .phone(let caller): .phone(caller.id)
+            case .anyone: .anyone
+            }
+        state.withLock { $0.caller = name }
+    }
 
     func held() {
         state.withLock { $0.isHeld = true }
@@ -52,7 +66,10 @@ final class AccessLogLine: Sendable {
     }
 
     /// Whether the deadline has passed, so that the caller has got its answer already.
-    var isLate: Bool { time.instant() - started >= deadline }
+    var isLate: Bool { time.instant() - started >= api.settings.deadline }
+
+    /// The answer of a request that has no other one at its deadline.
+    func late() -> Response { APIResponse(.unavailable, in: language).response(to: id) }
 
     func ended(_ status: Int) {
         let last = state.withLock { state in
@@ -62,7 +79,7 @@ final class AccessLogLine: Sendable {
         let taken = time.instant() - started
         // The caller got `unavailable` at the deadline. This line reports how the work ended
         // afterwards.
-        let isLate = !last.isHeld && taken >= deadline
+        let isLate = !last.isHeld && taken >= api.settings.deadline
         write(last, taken, status: status, outcome: isLate ? "late" : nil)
     }
 
@@ -72,7 +89,7 @@ final class AccessLogLine: Sendable {
     }
 
     private func write(_ state: State, _ taken: Duration, status: Int?, outcome: String?) {
-        metrics.ended(method, route, status: status, taken: state.isHeld ? nil : taken)
+        api.metrics.ended(method, route, status: status, taken: state.isHeld ? nil : taken)
         guard isWritten(state, status) else { return }
         if Health.isCheck(route) {
             log.debug("request", fields(state, taken, status, outcome))
@@ -85,8 +102,8 @@ final class AccessLogLine: Sendable {
         var website: String?
         var device: String?
         switch state.caller {
-        case .website(let caller): website = caller.name
-        case .phone(let caller): device = caller.id.text
+        case .website(let name): website = name
+        case .phone(let id): device = id.text
         case .anyone: break
         }
         return [
@@ -99,7 +116,7 @@ final class AccessLogLine: Sendable {
     /// second (`RequestSampling`). Health checks are logged only at level debug.
     private func isWritten(_ state: State, _ status: Int?) -> Bool {
         guard case .anyone = state.caller, !Health.isCheck(route), (status ?? 499) >= 400 else { return true }
-        return sampled.admit(
+        return api.sampled.admit(
             RequestSampling.Class(status: status, hasCertificate: hasCertificate), at: time.instant())
     }
 }

@@ -101,17 +101,18 @@ extension API {
         guard route.isForPhones else { return answer }
         let error: String
         switch claim {
-        case .website, .phone, .unusable: return answer
+        case .website, .phone(_, _, isCertified: true), .unusable: return answer
         case .nobody, .unproved(.nonce): error = "use_dpop_nonce"
-        case .key, .unproved(.invalid): error = "invalid_dpop_proof"
+        case .key, .phone(_, _, isCertified: false), .unproved(.invalid): error = "invalid_dpop_proof"
         }
         var answer = answer
-        if answer.status == Problem.Code.unauthenticated.status {
+        switch claim {
+        case _ where answer.status == Problem.Code.unauthenticated.status:
             answer.add("www-authenticate", DPoP.challenge(error))
-        } else if case .key = claim {
-            // Every answer to a proof has the nonce for the next one.
-        } else {
-            return answer
+        // Every answer to a proof has the nonce for the next one. A request that was held has the
+        // phone in place of its proof.
+        case .key, .phone: break
+        default: return answer
         }
         answer.add(DPoP.nonceField, relay.nonces.current(at: time.now()))
         return answer

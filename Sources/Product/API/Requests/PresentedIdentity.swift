@@ -119,6 +119,22 @@ enum Caller: Sendable {
         }
     }
 
+    /// The website, for the answer to a held request of a website.
+    var asWebsite: Website {
+        get throws(Refusal) {
+            guard case .website(let website) = self else { throw .unauthenticated }
+            return website
+        }
+    }
+
+    /// The phone, for the answer to a held request of a phone.
+    var asPhone: PhoneCredential {
+        get throws(Refusal) {
+            guard case .phone(let phone) = self else { throw .unauthenticated }
+            return phone
+        }
+    }
+
     /// The identity to look up again before a held request is answered. A proof is valid only once,
     /// so the phone's identity replaces it.
     func claim(after claim: PresentedIdentity) -> PresentedIdentity {

@@ -8,72 +8,51 @@ import Relay
 /// returns the answer or the held request.
 ///
 /// A POST of a website with an `Idempotency-Key` runs once: its answer is stored, and a repetition
-/// gets the stored answer. A held request has a slot of the website's quota until it is answered or
-/// its caller is gone. Before it is answered, its caller is looked up again, because it may have
-/// been revoked.
+/// gets the stored answer.
 ///
-/// Tests: `APITests/IdempotencyTests.swift`, `TwoRelayIdempotencyTests.swift` and
-/// `HeldRequestTests.swift`.
+/// A held request does not keep this object (`AnswerContext`).
+///
+/// Tests: `APITests/IdempotencyTests.swift` and `TwoRelayIdempotencyTests.swift`.
 final class RequestContext: Sendable {
-    let api: API
     let request: Request
-    let route: Route
     let pathParameters: [String: String]
-    let claim: PresentedIdentity
-    let form: Form
-    let access: AccessLogLine
+    let languages: RequestedLanguages
+    let answers: AnswerContext
+
+    private var api: API { answers.api }
+    private var route: Route { answers.route }
+    private var form: Form { answers.form }
 
     init(
-        api: API, request: Request, route: Route, pathParameters: [String: String], claim: PresentedIdentity,
-        form: Form, access: AccessLogLine
+        request: Request, pathParameters: [String: String], languages: RequestedLanguages, answers: AnswerContext
     ) {
-        self.api = api
         self.request = request
-        self.route = route
         self.pathParameters = pathParameters
-        self.claim = claim
-        self.form = form
-        self.access = access
+        self.languages = languages
+        self.answers = answers
     }
 
     func outcome() async -> Outcome {
-        switch await caller(claim) {
-        case .failure(let refusal): return .response(self.refusal(Problem(refusal)))
+        switch await answers.caller() {
+        case .failure(let refusal): return .response(answers.refusal(Problem(refusal)))
         case .success(let caller):
-            access.identified(caller)
+            answers.access.identified(caller)
             if case .phone(let phone) = caller, !phone.isCertified { request.identification?.isPhone(phone.key) }
-            return await tenant(caller).run { await Actor.run(caller.actor) { await act(caller) } }
+            return await answers.tenant(caller).run { await Actor.run(caller.actor) { await act(caller) } }
         }
     }
-
-    func refusal(_ problem: Problem) -> Response { end(answer(problem)) }
-
-    private func answer(_ problem: Problem) -> APIResponse { APIResponse(problem, to: request.fields) }
-
-    /// Looks up the caller. An unknown caller does not wait in the queue of known ones.
-    private func caller(_ claim: PresentedIdentity) async -> Result<Caller, Refusal> {
-        await claim.tenant(from: request.remote).run {
-            do throws(Refusal) {
-                return .success(try await api.caller(claim, for: form, from: request.remote))
-            } catch {
-                return .failure(error)
-            }
-        }
-    }
-
-    private func tenant(_ caller: Caller) -> Tenant { caller.tenant ?? claim.tenant(from: request.remote) }
 
     private func act(_ caller: Caller) async -> Outcome {
         do throws(Problem) {
             let body = try read(for: caller)
             guard case .website(let website) = caller, route.method == "POST",
                 let key = try IdempotencyKey(request.fields)
-            else { return await act(caller, body, as: api.relay.operations.new(), repeated: nil) }
+            else { return await act(caller, body, as: api.relay.operations.new(), nil) }
             let repeated = IdempotentRequest(
                 website: website.id, route: route.path.text, key: key.text, content: fingerprint)
             return try await act(caller, body, once: repeated)
         } catch {
-            return .response(end(answer(error).counting(for: caller)))
+            return .response(answers.end(answers.problem(error).counting(for: caller)))
         }
     }
 
@@ -108,7 +87,7 @@ final class RequestContext: Sendable {
         var isCounted = false
         if form.claimsKeys {
             switch try await attempt(caller, body, claiming: repeated) {
-            case .kept(let answer): return .response(end(answer.counting(for: caller)))
+            case .kept(let answer): return .response(answers.end(answer.counting(for: caller)))
             case .unclaimed(let wasCounted): isCounted = wasCounted
             case .answer, .hold: break
             }
@@ -121,12 +100,13 @@ final class RequestContext: Sendable {
         }
         switch repetition {
         case .run(let operation):
-            return await act(caller, body, as: operation, repeated: repeated, isCounted: isCounted)
+            let repetition = Repetition(of: repeated, as: operation)
+            return await act(caller, body, as: operation, repetition, isCounted: isCounted)
         case .kept(let status, let body):
             var answer = APIResponse(status: status, body: body)
             if status >= 400, let language = Problem.language(of: body) { answer.add(language) }
             answer.add("idempotency-replayed", "true")
-            return .response(end(answer))
+            return .response(answers.end(answer))
         case .shownOnce:
             throw .shownOnce
         case .stillRunning:
@@ -164,13 +144,13 @@ final class RequestContext: Sendable {
 
     private func call(_ body: JSONObject, as operation: Operation) -> VerbCall {
         VerbCall(
-            api: api, claim: claim, pathParameters: pathParameters, body: body,
-            operation: operation.speaking(AcceptLanguage.read(request.fields)), remote: request.remote,
-            waitLimit: Preference.wait(request.fields), fields: request.fields, trace: access.trace)
+            api: api, claim: answers.claim, pathParameters: pathParameters, body: body,
+            operation: operation.speaking(languages), remote: request.remote,
+            waitLimit: Preference.wait(request.fields), fields: request.fields, trace: answers.access.trace)
     }
 
     private func act(
-        _ caller: Caller, _ body: JSONObject, as operation: Operation, repeated: IdempotentRequest?,
+        _ caller: Caller, _ body: JSONObject, as operation: Operation, _ repetition: Repetition?,
         isCounted: Bool = false
     ) async -> Outcome {
         var call = call(body, as: operation)
@@ -180,8 +160,8 @@ final class RequestContext: Sendable {
             verdict = try await form.run(call, for: caller)
         } catch {
             let problem = error == .notFound ? notTheirs(caller) : nil
-            let answer = self.answer(problem ?? Problem(error)).counting(for: caller)
-            return .response(await end(answer, operation, repeated))
+            let answer = answers.problem(problem ?? Problem(error)).counting(for: caller)
+            return .response(await answers.end(answer, repetition))
         }
         var place: HeldRequestSlot?
         if case .hold(let ticket, _, _) = verdict {
@@ -199,16 +179,16 @@ final class RequestContext: Sendable {
                         most == nil
                             ? .limited(retryAfter: API.quotaPause)
                             : .websiteLimited(.held, retryAfter: API.quotaPause))
-                    return .response(await end(answer(problem), operation, repeated))
+                    return .response(await answers.end(answers.problem(problem), repetition))
                 }
             }
-            access.held()
+            answers.access.held()
             // The caller of a held request may disconnect without notice. The key is released now,
             // so that a repetition need not wait for it. That is safe, because a held request only
             // reads.
-            if let repeated { await api.relay.release(repeated, operation) }
+            if let repetition { await api.relay.release(repetition.request, repetition.operation) }
         }
-        return await come(to: verdict, caller, operation, repeated, place)
+        return await answers.come(to: verdict, caller, repetition, place)
     }
 
     /// The website's own limit of held requests; nil if it has none.
@@ -219,76 +199,6 @@ final class RequestContext: Sendable {
             api.relay.mostHeld(phone.website.id, phone.website.name, policy: phone.website.policy)
         default: nil
         }
-    }
-
-    /// Turns the outcome of a verb into an answer or a held request.
-    ///
-    /// - Parameter place: the slot of the held request, which is kept until the request is answered
-    ///   or its caller is gone.
-    private func come(
-        to verdict: VerbOutcome, _ held: Caller, _ operation: Operation, _ repeated: IdempotentRequest?,
-        _ place: HeldRequestSlot?
-    ) async -> Outcome {
-        switch verdict {
-        case .answer(let answer):
-            return .response(await end(answer.counting(for: held), operation, repeated))
-        case .kept, .unclaimed:
-            // Our own bug: only an attempt to claim a key ends like this.
-            api.log.error("api.undeclared", [.name: "claim"])
-            return .response(await end(answer(Problem(.broken)), operation, repeated))
-        case .hold(let ticket, let duration, let finish):
-            return .held(
-                Hold(duration: duration, owner: held.website?.name ?? "", wait: ticket) { [self] in
-                    await LoggedRequest.run(access.id, trace: access.trace?.trace) {
-                        await Actor.run(held.actor) { await complete(finish, held, operation, repeated, place) }
-                    }
-                })
-        }
-    }
-
-    /// Completes a held request when its event has come or its time is over.
-    private func complete(
-        _ finish: () async throws(Refusal) -> VerbOutcome, _ held: Caller, _ operation: Operation,
-        _ repeated: IdempotentRequest?, _ place: HeldRequestSlot?
-    ) async -> Outcome {
-        // A caller that was revoked meanwhile gets no result.
-        let caller: Caller
-        switch await self.caller(held.claim(after: claim)) {
-        case .failure(let refusal): return .response(await end(answer(Problem(refusal)), operation, repeated))
-        case .success(let found): caller = found
-        }
-        return await tenant(caller).run {
-            let verdict: VerbOutcome
-            do throws(Refusal) {
-                verdict = try await finish()
-            } catch {
-                verdict = .answer(answer(Problem(error)))
-            }
-            return await come(to: verdict, caller, operation, repeated, place)
-        }
-    }
-
-    private func end(_ answer: APIResponse, _ operation: Operation, _ repeated: IdempotentRequest?) async -> Response {
-        guard let repeated else { return end(answer) }
-        switch answer.status {
-        case 401, 403, 429, 500...:
-            await api.relay.release(repeated, operation)
-        default:
-            do throws(Refusal) {
-                try await api.relay.finish(
-                    repeated, operation, status: answer.status, body: answer.body, holdsSecret: answer.holdsSecret)
-            } catch {
-                // The change happened, and the caller gets its answer. A repetition runs again
-                // under the same operation.
-                await api.relay.release(repeated, operation)
-            }
-        }
-        return end(answer)
-    }
-
-    private func end(_ answer: APIResponse) -> Response {
-        access.ended(answer.status)
-        return api.inviting(answer, to: claim, on: route).response(to: access.id)
     }
 
     /// The parts of the request that have a meaning, each with its length, and the body at the end.
