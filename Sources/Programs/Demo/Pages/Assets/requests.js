@@ -50,6 +50,8 @@ export class Requests extends EventTarget {
   async watch(phone, signal) {
     while (!signal.aborted) {
       const known = this.open.filter((entry) => entry.phone.id === phone.id && entry.challenge).map(({ challenge }) => challenge);
+      // The request on the screen was closed. A poll that waits for others would outlive this page at the relay.
+      if (known.length === 0) return;
       const start = performance.now();
       const isNew = await this.#ask(phone, signal, { seconds: longestWait, known });
       // Two pages of one phone would end each other's held request again and again.
