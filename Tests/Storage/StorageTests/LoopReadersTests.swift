@@ -54,7 +54,7 @@ import World
         defer { fixture.close() }
         let time = TestTime()
         let loop = EventLoop.simulated(name: "loop", time: time) { _ in 0 }
-        let readers = try LoopReaders([loop], at: try fixture.path, time: time)
+        let readers = try LoopReaders([loop], at: try fixture.path, time: time, limit: Fixture.noLimit)
         defer { readers.close() }
         let five = Script("test", reads: (0..<5).map { _ in count(most: .integer(20)) })
         for _ in 0..<2000 { _ = readers.read(five, on: loop, fixture.keys) }
@@ -103,7 +103,7 @@ import World
         defer { fixture.close() }
         let time = TestTime()
         let loop = EventLoop.simulated(name: "loop", time: time) { _ in 0 }
-        let readers = try LoopReaders([loop], at: try fixture.path, time: time)
+        let readers = try LoopReaders([loop], at: try fixture.path, time: time, limit: Fixture.noLimit)
         defer { readers.close() }
         #expect(readers.read(Self.counting(20_000), on: loop, fixture.keys) == nil)
         #expect(readers.read(Self.reading(7), on: loop, fixture.keys) != nil)
@@ -113,6 +113,20 @@ import World
         #expect(readers.read(Self.counting(2), on: loop, fixture.keys) != nil)
     }
 
+    /// A script beyond the time is interrupted at its first hundred steps, and its statements are not
+    /// called long.
+    @Test func scriptIsInterruptedAfterATime() async throws {
+        let fixture = try await Fixture()
+        defer { fixture.close() }
+        let time = TestTime()
+        let loop = EventLoop.simulated(name: "loop", time: time) { _ in 0 }
+        let impatient = try LoopReaders([loop], at: try fixture.path, time: time, limit: .milliseconds(-1))
+        defer { impatient.close() }
+        #expect(impatient.read(Self.counting(100), on: loop, fixture.keys) == nil)
+        #expect(impatient.read(Self.counting(1), on: loop, fixture.keys) != nil)
+        #expect(impatient.read(Self.counting(100), on: loop, fixture.keys) == nil)
+    }
+
     /// If a read waits for the disk, the loop reads nothing for a second.
     @Test func slowFileIsLeftToTheLane() async throws {
         let fixture = try await Fixture()
@@ -120,7 +134,7 @@ import World
         let time = SlowTime()
         let disk = Mutex((blocks: 0, isRead: false))
         let loop = EventLoop.simulated(name: "loop", time: time) { _ in 0 }
-        let readers = try LoopReaders([loop], at: try fixture.path, time: time) {
+        let readers = try LoopReaders([loop], at: try fixture.path, time: time, limit: Fixture.noLimit) {
             disk.withLock { disk in
                 if disk.isRead { disk.blocks += 8 }
                 return disk.blocks
@@ -166,6 +180,9 @@ private let count = Statement(
 
 /// A store on a file with signed rows, whose users are all called "Sample 0".
 private struct Fixture {
+    /// A busy machine may take the processor away for any time.
+    static let noLimit = Duration.seconds(3600)
+
     let database: TestDatabase
     let store: Store
     let group: LoopGroup
@@ -182,7 +199,7 @@ private struct Fixture {
         _ = try await store.run(Script("rename", writes: [Statement("UPDATE user SET display_name = 'Sample 0'")()]))
         _ = try await store.run(Script("adopt", rows: SignedRows.everythingAdopted))
         group = try LoopGroup.start(count: 2, time: SystemTime())
-        try store.read(on: group.loops)
+        try store.read(on: group.loops, within: Fixture.noLimit)
     }
 
     var path: String {

@@ -36,13 +36,15 @@ final class LoopReaders: Sendable {
     private let time: any TimeSource
     private let diskReads: @Sendable () -> Int
 
-    /// - Parameter diskReads: counts what this thread has read from a disk.
+    /// - Parameters:
+    ///   - limit: the time after which a script is interrupted.
+    ///   - diskReads: counts what this thread has read from a disk.
     init(
-        _ loops: [EventLoop], at path: String, time: any TimeSource,
+        _ loops: [EventLoop], at path: String, time: any TimeSource, limit: Duration = LoopReaders.limit,
         diskReads: @escaping @Sendable () -> Int = LoopReaders.diskReads
     ) throws(SessionFailure) {
         var readers: [ObjectIdentifier: LoopReader] = [:]
-        for loop in loops { readers[ObjectIdentifier(loop)] = try LoopReader(path) }
+        for loop in loops { readers[ObjectIdentifier(loop)] = try LoopReader(path, limit) }
         self.readers = readers
         self.time = time
         self.diskReads = diskReads
@@ -79,8 +81,10 @@ private final class LoopReader: Sendable {
     }
 
     private let state: Mutex<State>
+    private let limit: Duration
 
-    init(_ path: String) throws(SessionFailure) {
+    init(_ path: String, _ limit: Duration) throws(SessionFailure) {
+        self.limit = limit
         let session = try SQLiteSession(path: path, mode: .readingOnly, timeout: .zero)
         session.limitStatements()
         state = Mutex(State(session: session))
@@ -96,7 +100,7 @@ private final class LoopReader: Sendable {
         state.withLock { state in
             let (begun, before) = (time.instant(), diskReads())
             guard state.session.isOpen, state.mayRead(script, at: begun) else { return nil }
-            state.session.allow(hundreds: LoopReaders.hundreds, within: LoopReaders.limit)
+            state.session.allow(hundreds: LoopReaders.hundreds, within: limit)
             let rows = try? state.session.read(script, authenticator)
             if state.session.hasTakenAllSteps { state.markLong(script, at: begun) }
             let now = time.instant()

@@ -125,10 +125,13 @@ public final class Store: Sendable {
 
     /// Lets scripts that only read, and read little, run on these loops from now on. It changes nothing
     /// if the store is not a SQLite file.
-    public func read(on loops: [EventLoop]) throws(StoreFailure) {
+    public func read(on loops: [EventLoop]) throws(StoreFailure) { try read(on: loops, within: LoopReaders.limit) }
+
+    /// - Parameter limit: the time after which a script is left to its lane.
+    func read(on loops: [EventLoop], within limit: Duration) throws(StoreFailure) {
         guard let path else { return }
         do {
-            let made = try LoopReaders(loops, at: path, time: time)
+            let made = try LoopReaders(loops, at: path, time: time, limit: limit)
             readers.withLock { $0 = made }
         } catch {
             throw .unavailable("\(path): \(error.message)")
