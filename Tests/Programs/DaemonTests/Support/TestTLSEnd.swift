@@ -45,6 +45,9 @@ final class TestTLSEnd: Sendable {
 
     deinit { child.signal(SIGKILL) }
 
+    /// Waits for the first request. What the server writes may arrive after its answer.
+    func firstRequest() async throws -> String { try await child.line(.output, with: "HEAD ") }
+
     /// The requests that arrived.
     var requests: [String] {
         child.written.output.split(separator: "\n").filter { $0.hasPrefix("HEAD ") || $0.hasPrefix("GET ") }.map(
