@@ -52,9 +52,7 @@ import World
     @Test func shortReadsAreNeverInterrupted() async throws {
         let fixture = try await Fixture()
         defer { fixture.close() }
-        let time = TestTime()
-        let loop = EventLoop.simulated(name: "loop", time: time) { _ in 0 }
-        let readers = try LoopReaders([loop], at: try fixture.path, time: time, limit: Fixture.noLimit)
+        let (_, loop, readers) = try fixture.readers(limit: Fixture.noLimit)
         defer { readers.close() }
         let five = Script("test", reads: (0..<5).map { _ in count(most: .integer(20)) })
         for _ in 0..<2000 { _ = readers.read(five, on: loop, fixture.keys) }
@@ -101,9 +99,7 @@ import World
     @Test func interruptedStatementHasAPause() async throws {
         let fixture = try await Fixture()
         defer { fixture.close() }
-        let time = TestTime()
-        let loop = EventLoop.simulated(name: "loop", time: time) { _ in 0 }
-        let readers = try LoopReaders([loop], at: try fixture.path, time: time, limit: Fixture.noLimit)
+        let (time, loop, readers) = try fixture.readers(limit: Fixture.noLimit)
         defer { readers.close() }
         #expect(readers.read(Self.counting(20_000), on: loop, fixture.keys) == nil)
         #expect(readers.read(Self.reading(7), on: loop, fixture.keys) != nil)
@@ -118,9 +114,7 @@ import World
     @Test func scriptIsInterruptedAfterATime() async throws {
         let fixture = try await Fixture()
         defer { fixture.close() }
-        let time = TestTime()
-        let loop = EventLoop.simulated(name: "loop", time: time) { _ in 0 }
-        let impatient = try LoopReaders([loop], at: try fixture.path, time: time, limit: .milliseconds(-1))
+        let (_, loop, impatient) = try fixture.readers(limit: .milliseconds(-1))
         defer { impatient.close() }
         #expect(impatient.read(Self.counting(100), on: loop, fixture.keys) == nil)
         #expect(impatient.read(Self.counting(1), on: loop, fixture.keys) != nil)
@@ -207,6 +201,13 @@ private struct Fixture {
             guard case .sqlite(let path) = database.url else { throw Failure.noFile }
             return path
         }
+    }
+
+    /// Makes readers for a simulated loop, with a clock that the test moves.
+    func readers(limit: Duration) throws -> (time: TestTime, loop: EventLoop, readers: LoopReaders) {
+        let time = TestTime()
+        let loop = EventLoop.simulated(name: "loop", time: time) { _ in 0 }
+        return (time, loop, try LoopReaders([loop], at: try path, time: time, limit: limit))
     }
 
     func run(_ script: Script, on loop: EventLoop) async throws -> [Rows] {

@@ -184,9 +184,10 @@ extension Relay {
             }
             if let begun { return begun }
         }
+        // A factor that is under way is answered with its present state.
+        try? await recordSeen(challenge)
         // The data may change between the read and the write. After three changes the request
         // fails.
-        try? await recordSeen(challenge)
         for _ in 0..<3 {
             let settled = try await settled(found)
             guard !settled.life.state.isEnd, let row = try await cascade(challenge) else {
