@@ -14,6 +14,10 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     /// Whole seconds, rounded down, as `iat` and `exp` require.
     public var seconds: Int64 { milliseconds.quotientRoundingDown(by: 1000) }
 
+    /// The time rounded up to a whole second. Questions about what has not ended then often have the
+    /// same time, and nothing that ends within a second is promised.
+    public var roundedUp: Timestamp { Timestamp(milliseconds: -(-milliseconds).quotientRoundingDown(by: 1000) * 1000) }
+
     public static func < (a: Timestamp, b: Timestamp) -> Bool { a.milliseconds < b.milliseconds }
     public static func + (a: Timestamp, b: Duration) -> Timestamp {
         Timestamp(milliseconds: a.milliseconds + b.wholeMilliseconds)

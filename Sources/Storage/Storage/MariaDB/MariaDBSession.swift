@@ -54,8 +54,10 @@ final class MariaDBSession: Session {
     func run(_ steps: [BoundStatement]) throws(SessionFailure) -> [Rows] {
         guard let connection else { throw .lost("not connected") }
         do throws(SessionFailure) {
-            guard purpose == .reading else { return try run(steps, on: connection) }
-            return Array(try run([Self.snapshot] + steps + [Self.end], on: connection).dropFirst().dropLast())
+            let gathered = GatheredReads(steps)
+            guard purpose == .reading else { return try gathered.answers(run(gathered.steps, on: connection)[...]) }
+            return try gathered.answers(
+                run([Self.snapshot] + gathered.steps + [Self.end], on: connection).dropFirst().dropLast())
         } catch {
             recordFailure(error)
             throw error

@@ -6,7 +6,7 @@ import World
 extension SignedRows {
     static func challenge(_ id: ChallengeID) -> SignedRows { challengeByID(challenge: .id(id)) }
 
-    private static let challengeByID = RowSearch(.challenge, where: "id = :challenge")
+    private static let challengeByID = RowSearch(.challenge, where: "{id = :challenge}")
 
     static func challenge(of entry: OutboxEntryID) -> SignedRows { challengeOfEntry(entry: .id(entry)) }
 

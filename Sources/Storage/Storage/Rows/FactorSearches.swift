@@ -6,7 +6,7 @@ import World
 extension SignedRows {
     static func device(_ id: DeviceID) -> SignedRows { deviceByID(device: .id(id)) }
 
-    private static let deviceByID = RowSearch(.device, where: "id = :device")
+    private static let deviceByID = RowSearch(.device, where: "{id = :device}")
 
     static func devices(of user: UserID) -> SignedRows { devicesOfUser(user: .id(user)) }
 

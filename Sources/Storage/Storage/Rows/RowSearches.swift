@@ -7,7 +7,7 @@ import World
 extension SignedRows {
     static func website(_ id: WebsiteID) -> SignedRows { websiteByID(website: .id(id)) }
 
-    private static let websiteByID = RowSearch(.website, where: "id = :website")
+    private static let websiteByID = RowSearch(.website, where: "{id = :website}")
 
     static func website(of token: UserToken) -> SignedRows { websiteOfToken(token: .id(token)) }
 
@@ -35,7 +35,7 @@ extension SignedRows {
         idempotencyByKey(website: .id(website), digest: .blob(digest))
     }
 
-    private static let idempotencyByKey = RowSearch(.idempotency, where: "website_id = :website AND digest = :digest")
+    private static let idempotencyByKey = RowSearch(.idempotency, where: "{website_id = :website AND digest = :digest}")
 }
 
 // MARK: Users
@@ -43,7 +43,7 @@ extension SignedRows {
 extension SignedRows {
     static func user(_ id: UserID) -> SignedRows { userByID(user: .id(id)) }
 
-    private static let userByID = RowSearch(.user, where: "id = :user")
+    private static let userByID = RowSearch(.user, where: "{id = :user}")
 
     static func user(_ token: UserToken) -> SignedRows { userByToken(token: .id(token)) }
 

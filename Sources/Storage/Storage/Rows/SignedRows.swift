@@ -66,9 +66,12 @@ final class RowSearch: Sendable {
     let shared: Statement
     let locked: Statement
 
+    /// - Parameter condition: the condition. In braces, it compares the primary key.
     init(_ table: SignedTable, where condition: String) {
         self.table = table
-        let sql = "SELECT \(table.columns) FROM \(table.name) WHERE \(condition)"
+        // A scan of a small table would wait for the locks of other rows.
+        let index = condition.hasPrefix("{") ? "/*M! FORCE INDEX (PRIMARY) */" : ""
+        let sql = "SELECT \(table.columns) FROM \(table.name) \(index) WHERE \(condition)"
         plain = Statement(sql)
         shared = Statement("\(sql) /*M! LOCK IN SHARE MODE */")
         locked = Statement("\(sql) /*M! FOR UPDATE */")

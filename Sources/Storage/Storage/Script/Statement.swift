@@ -8,7 +8,8 @@ import Synchronization
 /// The labels are the names of the parameters, in any order; the order of the text is fastest. A
 /// wrong label ends the program, because it is an error in the program itself.
 ///
-/// Only MariaDB reads text inside `/*M! … */`, and only SQLite reads text inside `/*S! … */`.
+/// Only MariaDB reads text inside `/*M! … */`, and only SQLite reads text inside `/*S! … */`. A
+/// condition in braces, `WHERE {id = :user}`, is that of one request: see `GatheredStatement`.
 @dynamicCallable
 public final class Statement: Sendable {
     public let sql: String
@@ -26,16 +27,21 @@ public final class Statement: Sendable {
     let since: Int64
     /// The tables whose rows the result has, with what a check needs of them (`CheckedTable`).
     let checks: [CheckedTable]
+    /// Its forms for several requests; nil if it has no condition in braces.
+    let gathered: GatheredStatement?
+    /// Whether it changes nothing.
+    let isRead: Bool
 
     private static let made = Atomic<Int>(0)
 
     public convenience init(_ sql: String, since: Int64 = 0) { self.init(sql, written: nil, since: since) }
 
     init(
-        _ sql: String, written: WrittenRows?, insertsAudit: Bool = false, since: Int64 = 0,
+        _ marked: String, written: WrittenRows?, insertsAudit: Bool = false, since: Int64 = 0,
         checks: [CheckedTable] = []
     ) {
-        self.sql = sql
+        let several = GatheredText(marked)
+        sql = several?.plain ?? marked
         self.since = since
         self.checks = checks
         self.written = written
@@ -47,6 +53,8 @@ public final class Statement: Sendable {
             // Our own bug, and found at the first use: the text is a constant of the source.
             fatalError("a parameter has no name, write :name instead of ? in: \(sql)")
         }
+        isRead = sql.hasPrefix("SELECT ")
+        gathered = several.map { [text] in GatheredStatement($0, text.names) }
         index = Self.made.wrappingAdd(1, ordering: .relaxed).oldValue
     }
 

@@ -13,7 +13,7 @@ extension Store {
             reads: [
                 statements.user(website: .id(website), subject: subject.value),
                 statements.phones(website: .id(website), subject: subject.value),
-                statements.codes(now: .timestamp(limits.now), website: .id(website), subject: subject.value),
+                statements.codes(now: .timestamp(limits.now.roundedUp), website: .id(website), subject: subject.value),
                 statements.blocker(
                     website: .id(website), subject: subject.value, known: .origin(limits.origin),
                     since: .timestamp(limits.since), others: .integer(Int64(limits.logins - 1))),
@@ -41,7 +41,7 @@ extension Store {
 }
 
 /// Finds a used idempotency key. Its row is checked when the request is repeated.
-private let readKey = Statement("SELECT 1 FROM idempotency WHERE website_id = :website AND digest = :digest")
+private let readKey = Statement("SELECT 1 FROM idempotency WHERE {website_id = :website AND digest = :digest}")
 
 extension Subject {
     fileprivate var value: SQLValue {
@@ -67,8 +67,9 @@ private struct SubjectStatements {
     }
 }
 
-private let ofToken = "u.website_id = :website AND u.token = :subject"
-private let ofName = "u.website_id = :website AND u.username = :subject"
+/// The condition of one request.
+private let ofToken = "{u.website_id = :website AND u.token = :subject}"
+private let ofName = "{u.website_id = :website AND u.username = :subject}"
 
 /// The user's row alone is checked. A phone's row is checked when the phone answers, and a factor's
 /// row when a code is made with it. One row that is not genuine therefore does not prevent a login
@@ -95,9 +96,10 @@ private let codeColumns = """
     WHERE (\(CodeFactors.count) OR f.kind = 'recovery' OR f.kind IN ('mail', 'sms') AND f.address IS NOT NULL)
     """
 
-private let blockerByToken = Statement("\(blockerColumns) WHERE \(ofToken) AND \(Blocker.window)")
-private let blockerByName = Statement("\(blockerColumns) WHERE \(ofName) AND \(Blocker.window)")
-private let blockerColumns = "SELECT c.asked_at FROM user u JOIN challenge c ON c.user_id = u.id"
+private let blockerByToken = Statement("\(blockerColumns) AND u.token = :subject AND \(Blocker.window)")
+private let blockerByName = Statement("\(blockerColumns) AND u.username = :subject AND \(Blocker.window)")
+private let blockerColumns =
+    "SELECT c.asked_at FROM user u JOIN challenge c ON c.user_id = u.id WHERE u.website_id = :website"
 
 /// The challenge that has to leave the limit's time span before a user can be asked again.
 enum Blocker {

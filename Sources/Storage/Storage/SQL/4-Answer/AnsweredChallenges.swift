@@ -30,25 +30,26 @@ extension Store: AnswerStore {
 }
 
 private let challengeOfUser = Statement(
-    checking: challengeTables, [Challenges.others], from: "\(challengeByID) AND c.user_id = :user")
+    checking: challengeTables, [Challenges.others], from: "\(challengeByID) {c.id = :challenge AND c.user_id = :user}")
 private let challengeOfWebsite = Statement(
-    checking: challengeTables, [Challenges.others], from: "\(challengeByID) AND c.website_id = :website")
+    checking: challengeTables, [Challenges.others],
+    from: "\(challengeByID) {c.id = :challenge AND c.website_id = :website}")
 
 private let challengeTables = [
     CheckedTable(.challenge, as: "c", prefix: "challenge_"), CheckedTable(.user, as: "u", prefix: "asked_"),
 ]
 
 private let challengeByID = """
-    \(SignedTable.challenge.checked(as: "c")) JOIN \(SignedTable.user.checked(as: "u")) ON u.id = c.user_id
-    WHERE c.id = :challenge
+    \(SignedTable.challenge.checked(as: "c")) JOIN \(SignedTable.user.checked(as: "u")) ON u.id = c.user_id WHERE
     """
 
-private let stepsOfUser = Statement("\(stepColumns) AND c.user_id = :user ORDER BY s.ordinal")
-private let stepsOfWebsite = Statement("\(stepColumns) AND c.website_id = :website ORDER BY s.ordinal")
+private let stepsOfUser = Statement("\(stepColumns) {c.id = :challenge AND c.user_id = :user} ORDER BY s.ordinal")
+private let stepsOfWebsite = Statement(
+    "\(stepColumns) {c.id = :challenge AND c.website_id = :website} ORDER BY s.ordinal")
 
 /// Reads steps through their challenge, so that another owner's challenge reads as not found.
 private let stepColumns =
-    "\(ChallengeSteps.columns) challenge c JOIN step s ON s.challenge_id = c.id WHERE c.id = :challenge"
+    "\(ChallengeSteps.columns) challenge c JOIN step s ON s.challenge_id = c.id WHERE"
 
 extension Store {
     public func challenge(

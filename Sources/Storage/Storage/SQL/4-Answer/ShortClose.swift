@@ -22,7 +22,7 @@ extension CloseScript {
     }
 }
 
-private let readSteps = Statement("SELECT factor, state FROM step WHERE challenge_id = :challenge")
+private let readSteps = Statement("SELECT factor, state FROM step WHERE {challenge_id = :challenge}")
 
 /// An approval by a phone, and the rows that it writes.
 private struct ShortApproval: Sendable {

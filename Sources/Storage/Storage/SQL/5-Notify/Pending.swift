@@ -4,7 +4,8 @@ import World
 
 extension Store: PendingStore {
     public func pending(of user: UserID, at now: Timestamp) async throws(StoreFailure) -> [Pending] {
-        let script = Script("pending", reads: [openOfUser(user: .id(user), now: .timestamp(now))])
+        // In whole seconds, so that phones that ask at the same time share an execution.
+        let script = Script("pending", reads: [openOfUser(user: .id(user), now: .timestamp(now.roundedUp))])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in
                 var pending: [Pending] = []
@@ -34,8 +35,8 @@ private let openOfUser = Statement(
         """,
     ],
     from: """
-        \(SignedTable.challenge.checked(as: "c")) WHERE c.user_id = :user AND c.decided_at IS NULL AND c.expires_at > :now
-        AND NOT EXISTS (SELECT 1 FROM user u WHERE u.id = c.user_id AND u.expires_at <= :now)
+        \(SignedTable.challenge.checked(as: "c")) WHERE {c.user_id = :user} AND c.decided_at IS NULL
+        AND c.expires_at > :now AND NOT EXISTS (SELECT 1 FROM user u WHERE u.id = c.user_id AND u.expires_at <= :now)
         AND NOT EXISTS (SELECT 1 FROM challenge k WHERE k.user_id = c.user_id AND k.known > c.known
         AND k.decided_at IS NULL AND k.expires_at > :now) ORDER BY c.asked_at, c.id
         """)

@@ -23,7 +23,7 @@ private let websiteByKey = Statement(
     checking: [WebsiteColumns.checked, CheckedTable(.websiteKey, as: "k", prefix: "key_")],
     from: """
         \(SignedTable.website.checked(as: "w")) JOIN \(SignedTable.websiteKey.checked(as: "k")) ON k.website_id = w.id
-        WHERE w.name = :name AND k.thumbprint = :thumbprint AND w.state = 'active'
+        WHERE {w.name = :name AND k.thumbprint = :thumbprint} AND w.state = 'active'
         """)
 
 /// The columns of the website of a request, and how they are read.
@@ -69,8 +69,9 @@ extension Store {
 }
 
 private let deviceByKeyAndID = Statement(
-    checking: deviceTables, deviceColumns, from: "\(deviceOfKey) AND d.id = :device")
-private let deviceByKey = Statement(checking: deviceTables, deviceColumns, from: deviceOfKey)
+    checking: deviceTables, deviceColumns, from: "\(deviceOfKey) {d.id = :device AND d.thumbprint = :thumbprint}")
+private let deviceByKey = Statement(
+    checking: deviceTables, deviceColumns, from: "\(deviceOfKey) {d.thumbprint = :thumbprint}")
 
 /// The website's row is checked, too, because its policy applies to the phone's answers.
 private let deviceTables = [
@@ -85,5 +86,5 @@ private let deviceColumns = [
 private let deviceOfKey = """
     \(SignedTable.device.checked(as: "d")) JOIN \(SignedTable.user.checked(as: "u")) ON u.id = d.user_id
     JOIN \(SignedTable.website.checked(as: "w")) ON w.id = u.website_id
-    WHERE w.state = 'active' AND d.thumbprint = :thumbprint
+    WHERE w.state = 'active' AND
     """
