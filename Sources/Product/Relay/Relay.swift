@@ -181,7 +181,7 @@ public final class Relay: Sendable {
         userQuota = UserQuota(settings.quotas)
         epoch = keys.epoch
         nonces = Nonces(key: keys.proofs, epoch: keys.epoch, since: time.now(), randomness: randomness)
-        operations = Operations(key: keys.operations, randomness: randomness)
+        operations = Operations(key: keys.operations, randomness: randomness, time: time)
         id = operations.draw()
         metrics.show(heldRequests)
     }

@@ -36,7 +36,7 @@ import World
     }
 
     @Test func sameOperationDerivesTheSameIDs() {
-        let first = operations("k").new()
+        let first = operations("k").new(isRepeatable: true)
         let again = operations("k").again(first.id)
         #expect((first.identifier("a") as UserID) == again.identifier("a"))
     }
@@ -48,6 +48,51 @@ import World
         #expect((one.identifier("a") as UserID) != other.identifier("a"))
         #expect(operations("k").fixed("a", [1]).id != operations("k").fixed("a", [2]).id)
         #expect(operations("k").fixed("a", [1]).id == operations("k").fixed("a", [1]).id)
+    }
+
+    /// The example of RFC 9562, appendix A.6.
+    @Test func timedIDsAreUUIDsOfVersion7() throws {
+        let example = try #require(UserID("017f22e279b07cc398c4dc0c0c07398f"))
+        #expect(example.timed(Timestamp(milliseconds: 1_645_557_742_000)) == example)
+        let bits = try #require(UserID("ffffffffffff0cc318c4dc0c0c07398f"))
+        #expect(bits.timed(as: example) == example)
+    }
+
+    /// The rows of an operation go to the same end of their indexes.
+    @Test func idsOfAnOperationBeginWithItsTime() throws {
+        let (now, later) = (Clock(milliseconds: 1_800_000_000_001), Clock(milliseconds: 1_800_000_000_002))
+        let operations = Operations(key: Secret(utf8: "k"), randomness: Counting(), time: now)
+        let next = Operations(key: Secret(utf8: "k"), randomness: Counting(), time: later)
+        let first = operations.new()
+        let derived: UserID = first.identifier("a")
+        let time = "01a3185c5001"
+        #expect(UInt64(time, radix: 16) == 1_800_000_000_001)
+        #expect([first.id.text, derived.text, first.part("b").id.text].allSatisfy { $0.hasPrefix(time + "7") })
+        #expect((first.part("b").identifier("c") as UserID).text.hasPrefix(time))
+        #expect(next.new().id.text > first.id.text)
+        #expect((next.new().identifier("a") as UserID) != derived)
+        let repeated = first.repeated
+        #expect(repeated.mayHaveRun && repeated.id == first.id && repeated.identifier("a") as UserID == derived)
+    }
+
+    /// Two relays of different releases may run it, so its ids follow from its id alone.
+    @Test func idsOfASharedOperationDoNotDependOnTheTime() {
+        let operations = Operations(
+            key: Secret(utf8: "k"), randomness: Counting(), time: Clock(milliseconds: 1_800_000_000_001))
+        let first = operations.new(isRepeatable: true)
+        for shared in [first, operations.fixed("a", [1]), operations.new().shared] {
+            let derived: UserID = shared.identifier("a")
+            #expect(derived == operations.again(shared.id).identifier("a"))
+            #expect(
+                derived == Identifier(leading: HMAC.sha256(key: Secret(utf8: "k"), shared.id.bytes + Array("a".utf8))))
+        }
+    }
+
+    private struct Clock: TimeSource {
+        let milliseconds: Int64
+
+        func now() -> Timestamp { Timestamp(milliseconds: milliseconds) }
+        func instant() -> Instant { Instant(nanoseconds: 1) }
     }
 
     @Test func derivedDigitsKeepLeadingZeros() {

@@ -167,7 +167,7 @@ import World
     @Test(arguments: StoreKind.all) func repeatedLoginReturnsTheStoredNumber(kind: StoreKind) async throws {
         let fixture = try await TwoWebsitesFixture(kind)
         let rig = fixture.rig
-        let operation = rig.relay.operations.new()
+        let operation = rig.relay.operations.new(isRepeatable: true)
         let login: @Sendable (Website, Domain.Operation) async throws -> OpenedChallenge = { website, operation in
             try await rig.on { relay in
                 try await relay.login(LoginRequest(subject: .token(fixture.ada)), by: website, as: operation)

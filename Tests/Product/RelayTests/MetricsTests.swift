@@ -72,7 +72,7 @@ import World
         let rig = try await RelayRig(.memory)
         let shop = try await rig.website("shop")
         let (user, _, _) = try await rig.enrolled("ada", at: shop)
-        let first = rig.relay.operations.new()
+        let first = rig.relay.operations.new(isRepeatable: true)
         for operation in [first, rig.relay.operations.again(first.id), rig.relay.operations.again(first.id)] {
             _ = try await rig.on { relay in
                 try await relay.login(LoginRequest(subject: .token(user)), by: shop, as: operation)

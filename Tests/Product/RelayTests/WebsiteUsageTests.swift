@@ -71,7 +71,7 @@ import World
         let rig = try await RelayRig(kind)
         let shop = try await Shop(rig, "shop", ["limit-logins-day": "1"])
         let (website, user) = (shop.website, shop.users[0])
-        let first = rig.relay.operations.new()
+        let first = rig.relay.operations.new(isRepeatable: true)
         let request = LoginRequest(subject: .token(user))
         let asked = try await rig.on { relay in try await relay.login(request, by: website, as: first) }
         #expect(await shop.login() != nil)

@@ -211,7 +211,8 @@ private final class Shop: Sendable {
         database = try engine.database(Migration.all)
         chance = SeededRandomness(seed: seed)
         operations = Operations(
-            masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SeededRandomness(seed: seed))
+            masterKey: Secret([UInt8](repeating: 1, count: 32)), randomness: SeededRandomness(seed: seed),
+            time: TestTime())
         var options = StoreOptions.patient
         options.rows = try RowAuthenticator(keys: [RowAuthenticator.Key(id: "1", secret: Secret(utf8: "secret"))])
         options.usesShortForms = isShort

@@ -42,7 +42,7 @@ final class TemporaryCodeScenario: PushCourier, KilledScenario, @unchecked Senda
     init(seed: UInt64) throws {
         world = SimulatedWorld(seed: seed)
         clients = world.loop("clients")
-        desk = Operations(masterKey: RelayRig.masterKey, randomness: world.chance)
+        desk = Operations(masterKey: RelayRig.masterKey, randomness: world.chance, time: world.time)
         relays = try SimulatedRelays(world, pushes: self)
     }
 

@@ -130,7 +130,8 @@ final class RequestContext: Sendable {
     private func attempt(
         _ caller: Caller, _ body: JSONObject, claiming repeated: IdempotentRequest
     ) async throws(Problem) -> VerbOutcome {
-        var call = call(body, as: api.relay.operations.new(isRepeatable: true))
+        // Nobody repeats this operation: the key is stored with its answer, or not at all.
+        var call = call(body, as: api.relay.operations.new())
         call.unclaimed = repeated
         do throws(Refusal) {
             return try await form.run(call, for: caller)

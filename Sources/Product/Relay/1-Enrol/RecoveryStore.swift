@@ -146,7 +146,7 @@ public struct RecoveryAnnouncement: Sendable {
 
     public init(_ operation: Operation, sender: RelayID?, at now: Timestamp) {
         entry = OutboxEntryID(leading: operation.id.bytes)
-        challenge = operation.identifier("challenge")
+        challenge = operation.shared.identifier("challenge")
         holder = sender
         dueAt = sender == nil ? now : now + Relay.lease
     }

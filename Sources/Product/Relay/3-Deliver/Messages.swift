@@ -31,7 +31,7 @@ extension Relay {
         guard inFlight.begin(entry) else { return }
         defer { inFlight.end(entry) }
         if let known = unsettledMessages.take(entry) {
-            return await write(known, as: operations.again(known.operation))
+            return await write(known, as: known.operation.repeated)
         }
         let found = await attending(entry) { () async throws(Refusal) in
             try await withStore("message") { () async throws(StoreFailure) in try await store.message(entry) }
@@ -147,7 +147,7 @@ extension Relay {
         let settlement = MessageSettlement(
             of: row, step, reason, isDead: isDead, acceptedAt: acceptedAt, at: time.now())
         await write(
-            SettledMessage(row: row, settlement: settlement, gateway: gateway, operation: operation.id), as: operation)
+            SettledMessage(row: row, settlement: settlement, gateway: gateway, operation: operation), as: operation)
     }
 
     /// Records the outcome of a message once: the log reports only what the store has.
@@ -238,7 +238,7 @@ struct SettledMessage: Sendable {
     let gateway: String?
     /// The operation of the first write. That write may have succeeded: a store that fails during a
     /// commit does not report the result.
-    let operation: OperationID
+    let operation: Operation
 }
 
 /// The log events for the outcomes of messages.

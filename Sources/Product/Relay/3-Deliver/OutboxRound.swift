@@ -64,7 +64,7 @@ extension Relay {
     }
 
     private func redeliver(_ entry: LeasedEntry) async {
-        if let known = unsettled.take(entry.id) { return await write(known, as: operations.again(known.operation)) }
+        if let known = unsettled.take(entry.id) { return await write(known, as: known.operation.repeated) }
         let found = await attending(entry.id) { () async throws(Refusal) in
             try await withStore("outbox") { () async throws(StoreFailure) in try await store.push(entry.id) }
         }

@@ -10,7 +10,7 @@ struct SettledPush: Sendable {
     let isOurFault: Bool
     /// The operation of the first write. That write may have succeeded: a store that fails during a
     /// commit does not report the result.
-    let operation: OperationID
+    let operation: Operation
 }
 
 extension Push {
@@ -98,7 +98,7 @@ extension Relay {
         let settlement = PushSettlement(of: push, step, reason, tokenDeadSince: tokenDeadSince, at: time.now())
         let operation = operations.new()
         await write(
-            SettledPush(push: push, settlement: settlement, isOurFault: isOurFault, operation: operation.id),
+            SettledPush(push: push, settlement: settlement, isOurFault: isOurFault, operation: operation),
             as: operation)
     }
 

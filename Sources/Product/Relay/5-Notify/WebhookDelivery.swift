@@ -126,7 +126,7 @@ extension Relay {
             guard inFlight.begin(row.id) else { continue }
             if let known = webhooks.unsettled.take(row.id), known.holds(for: row, at: now) {
                 spawn {
-                    await self.write(known, as: self.operations.again(known.operation))
+                    await self.write(known, as: known.operation.repeated)
                     self.inFlight.end(row.id)
                     self.scheduleWebhooks()
                 }
@@ -181,7 +181,7 @@ extension Relay {
             tried: outcome.meaning == .delivered && !isCounted ? .nothing : outcome.meaning.tried)
         let operation = operations.new()
         await write(
-            CompletedAttempt(row: row, outcome: outcome, settled: settled, operation: operation.id), as: operation)
+            CompletedAttempt(row: row, outcome: outcome, settled: settled, operation: operation), as: operation)
         if effects.contains(.recovered) { webhooks.queues.endRecovery(of: row.website, at: time.now()) }
         inFlight.end(row.id)
         scheduleWebhooks()

@@ -68,7 +68,7 @@ struct CompletedAttempt: Sendable {
     let settled: WebhookSettlement
     /// The operation of the first write. That write may have succeeded: a store that fails during a
     /// commit does not report the result.
-    let operation: OperationID
+    let operation: Operation
 
     /// The time for which a failed attempt is kept. Later its outcome says nothing about the
     /// endpoint any more.

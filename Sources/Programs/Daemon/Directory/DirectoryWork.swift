@@ -48,7 +48,7 @@ final class DirectoryWork: Sendable {
         state = Mutex(State(settings: settings, sealer: sealer))
         self.store = store
         self.relay = relay
-        operations = Operations(key: operationsKey, randomness: randomness)
+        operations = Operations(key: operationsKey, randomness: randomness, time: time)
         self.randomness = randomness
         self.time = time
         self.log = log
