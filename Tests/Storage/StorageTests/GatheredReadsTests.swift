@@ -51,6 +51,20 @@ import Testing
         #expect(GatheredReads([]).steps.isEmpty)
     }
 
+    /// Reads before a write stay before it. What locks rows keeps the order of the first requests.
+    @Test func readsDoNotMoveAcrossAWrite() {
+        let write = Self.insert(id: .integer(9), name: .null, small: .null)
+        let steps = [
+            Self.numbered(id: .integer(1)), Self.owned(name: .text("a"), key: .null), Self.numbered(id: .integer(2)),
+            write,
+            Self.numbered(id: .integer(3)), Self.plain(name: .null), Self.numbered(id: .integer(4)),
+        ]
+        let values = GatheredReads(steps).steps.map(\.values)
+        #expect(values.firstIndex(of: write.values) == 2)
+        #expect(values.prefix(2) == [[.integer(1), .integer(2)], [.text("a"), .null]])
+        #expect(Set(values.suffix(2)) == [[.integer(3), .integer(4)], [.null]])
+    }
+
     /// Each request has the answer that it has alone: none, one row or several, in their order.
     @Test func answersAreThoseOfSingleReads() throws {
         let database = try Engine.mariadb.database()
