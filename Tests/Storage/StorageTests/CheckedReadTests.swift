@@ -70,6 +70,27 @@ import Testing
         #expect(results == [5: true, 6: true, 7: false, 8: true, 9: true])
     }
 
+    /// The check covers the user's row alone, and the rest of it is as in a plain read.
+    @Test(arguments: Engine.allCases) func userToShowIsReadInOneStatement(engine: Engine) async throws {
+        let database = try engine.database(Migration.all)
+        let store = try await Self.filled(database)
+        defer { withExtendedLifetime(database) { store.close() } }
+        let (website, now) = (Sample.website, Sample.now)
+        let shown = try #require(try await store.userToShow(named: "user-7", of: website, at: now))
+        #expect(try await store.user(named: "user-7", of: website, at: now) == shown.row)
+        #expect(try await store.devices(of: shown.row.id, at: now).isEmpty == !shown.hasDevices)
+        #expect(try await store.factors(of: shown.row.id, at: now).isEmpty == !shown.hasFactors)
+        #expect(try await store.userToShow(named: "nobody", of: website, at: now) == nil)
+        let change = Statement("DELETE FROM device WHERE user_id = :user")
+        _ = try await store.run(Script("change", writes: [change(user: .id(shown.row.id))]))
+        #expect(try await store.userToShow(named: "user-7", of: website, at: now)?.hasDevices == false)
+        let forging = Statement("UPDATE user SET email = 'eve@example.com' WHERE id = :user")
+        _ = try await store.run(Script("change", writes: [forging(user: .id(shown.row.id))]))
+        await #expect(throws: StoreFailure.self) {
+            _ = try await store.userToShow(named: "user-7", of: website, at: now)
+        }
+    }
+
     /// A database in memory has one lane. A row that another script of the batch changes has its new MAC
     /// only at the end of the transaction.
     @Test(arguments: Engine.allCases) func rowThatIsBeingChangedIsGenuine(engine: Engine) async throws {

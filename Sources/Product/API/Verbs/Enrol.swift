@@ -86,16 +86,9 @@ enum Enrol {
     }
 
     @Sendable static func show(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
-        let user = try await call.relay.user(named: try username(call), of: website)
-        let devices = try await call.relay.devices(of: user)
-        let factors = try await call.relay.codeFactors(of: user)
+        let (user, devices, factors) = try await call.relay.show(try username(call), of: website)
         let codes = factors.map { JSONValue.object($0.json(of: user, from: call.relay)) }
-        let attestations = try await call.relay.attestations(of: user.id, at: website)
-        let certificates = try await call.relay.taggedCertificates(of: user.id, at: website)
-        var views: [JSONValue] = []
-        for device in devices {
-            views.append(.object(try device.json(call, attestations[device.id], certificates[device.id] ?? [])))
-        }
+        let views = devices.isEmpty ? [] : try await views(of: devices, of: user, call, website)
         var body: JSONObject = [
             "token": .string(user.token.text), "email": .text(user.email), "phone": .text(user.phone),
             "state": .word(user.state),
@@ -108,6 +101,18 @@ enum Enrol {
         body.set("factors", .array(pushed(devices, of: user, by: call.relay) + codes))
         body.set("devices", .array(views))
         return .answer(APIResponse(200, body))
+    }
+
+    private static func views(
+        of devices: [DeviceView], of user: UserRow, _ call: VerbCall, _ website: Website
+    ) async throws(Refusal) -> [JSONValue] {
+        let attestations = try await call.relay.attestations(of: user.id, at: website)
+        let certificates = try await call.relay.taggedCertificates(of: user.id, at: website)
+        var views: [JSONValue] = []
+        for device in devices {
+            views.append(.object(try device.json(call, attestations[device.id], certificates[device.id] ?? [])))
+        }
+        return views
     }
 
     @Sendable static func forget(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {

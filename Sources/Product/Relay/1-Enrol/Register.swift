@@ -11,10 +11,27 @@ public protocol RegisterStore: Sendable {
     func countUsers(of website: WebsiteID, upTo most: Int) async throws(StoreFailure) -> Int
     func user(named username: String, of website: WebsiteID, at: Timestamp) async throws(StoreFailure) -> UserRow?
     func user(token: UserToken, of website: WebsiteID, at: Timestamp) async throws(StoreFailure) -> UserRow?
+    func userToShow(named username: String, of website: WebsiteID, at: Timestamp)
+        async throws(StoreFailure) -> UserToShow?
     func devices(of user: UserID, at: Timestamp) async throws(StoreFailure) -> [DeviceView]
     /// Deletes a user. Returns the challenges that ended with it; nil if the user does not exist.
     func forget(_ user: UserID, website: WebsiteID, at: Timestamp, as operation: Operation)
         async throws(StoreFailure) -> [ChallengeID]?
+}
+
+/// A user that a website wants to see.
+public struct UserToShow: Sendable, Equatable {
+    public let row: UserRow
+    /// Whether the store has phones of the user, of any state.
+    public let hasDevices: Bool
+    /// Whether the store has code factors of the user, of any state.
+    public let hasFactors: Bool
+
+    public init(row: UserRow, hasDevices: Bool, hasFactors: Bool) {
+        self.row = row
+        self.hasDevices = hasDevices
+        self.hasFactors = hasFactors
+    }
 }
 
 /// The values with which a website registers a user.
@@ -237,6 +254,21 @@ extension Relay {
         }
         guard let row else { throw .notFound }
         return row
+    }
+
+    /// Returns a user with its phones and code factors, as the website sees them. A part that the
+    /// store does not have is not read.
+    public func show(
+        _ username: String, of website: Website
+    ) async throws(Refusal) -> (user: UserRow, devices: [DeviceView], factors: [CodeFactor]) {
+        let found = try await withStore("user") { () async throws(StoreFailure) in
+            try await store.userToShow(named: username, of: website.id, at: time.now())
+        }
+        guard let found else { throw .notFound }
+        return (
+            found.row, found.hasDevices ? try await devices(of: found.row) : [],
+            found.hasFactors ? try await codeFactors(of: found.row) : []
+        )
     }
 
     public func devices(of user: UserRow) async throws(Refusal) -> [DeviceView] {

@@ -46,6 +46,7 @@ extension Sample {
         let new = NewTaggedCertificate(certificate, of: phone, key: try P256PrivateKey.generate().publicKey)
         _ = try await store.check(new)
         _ = try await store.record(new, as: operation())
+        _ = try await store.userToShow(named: "user-17", of: website, at: now)
         _ = try await store.taggedCertificates(of: id(17))
         _ = try await store.signer(id(17), tag: "sign", of: website, at: now)
     }

@@ -52,24 +52,52 @@ extension Store {
                 "user", rows: [.user(token)], reads: [userByToken(website: .id(website), token: .id(token))]), at: now)
     }
 
+    public func userToShow(
+        named username: String, of website: WebsiteID, at now: Timestamp
+    ) async throws(StoreFailure) -> UserToShow? {
+        try await run(
+            Query(
+                script: Script(
+                    "user", reads: [userToShowByName(website: .id(website), username: .text(username))])
+            ) { rows throws(StoreFailure) in
+                guard let row = rows[0].first else { return nil }
+                return UserToShow(
+                    row: try userRow(row, at: now), hasDevices: try row.bool("has_devices"),
+                    hasFactors: try row.bool("has_factors"))
+            })
+    }
+
     private func user(_ script: Script, at now: Timestamp) async throws(StoreFailure) -> UserRow? {
         try await run(
             Query(script: script) { rows throws(StoreFailure) in
-                guard let row = rows[0].first else { return nil }
-                let stored: UserState = try row.word("state")
-                let expiresAt = try row.optionalTimestamp("expires_at")
-                return UserRow(
-                    id: try row.id("id"), token: try row.id("token"), username: try row.text("username"),
-                    email: try row.optionalAddress("email"), phone: try row.optionalAddress("phone"),
-                    displayName: try row.optionalText("display_name"), language: try row.optionalText("language"),
-                    state: stored.seen(expiresAt, at: now), isProved: try row.optionalTimestamp("proved_at") != nil,
-                    isIdentityConfirmed: try row.optionalTimestamp("identity_confirmed_at") != nil,
-                    challenge: try row.optionalID("challenge_id"), stoppedBy: try row.optionalWord("stopped_by"),
-                    codes: try row.codeLockout(), expiresAt: expiresAt,
-                    expiresBy: try row.optionalWord("expires_by"))
+                try rows[0].first.map { row throws(StoreFailure) in try userRow(row, at: now) }
             })
     }
 }
+
+private func userRow(_ row: Row, at now: Timestamp) throws(StoreFailure) -> UserRow {
+    let stored: UserState = try row.word("state")
+    let expiresAt = try row.optionalTimestamp("expires_at")
+    return UserRow(
+        id: try row.id("id"), token: try row.id("token"), username: try row.text("username"),
+        email: try row.optionalAddress("email"), phone: try row.optionalAddress("phone"),
+        displayName: try row.optionalText("display_name"), language: try row.optionalText("language"),
+        state: stored.seen(expiresAt, at: now), isProved: try row.optionalTimestamp("proved_at") != nil,
+        isIdentityConfirmed: try row.optionalTimestamp("identity_confirmed_at") != nil,
+        challenge: try row.optionalID("challenge_id"), stoppedBy: try row.optionalWord("stopped_by"),
+        codes: try row.codeLockout(), expiresAt: expiresAt, expiresBy: try row.optionalWord("expires_by"))
+}
+
+/// Reads a user in one statement, and whether there is more to read of it. The columns that the check
+/// covers have their own names.
+private let userToShowByName = Statement(
+    checking: [CheckedTable(.user, as: "u")],
+    [
+        "u.language", "u.state", "u.proved_at", "u.stopped_by", CodeLockout.columns("u."),
+        "EXISTS (SELECT 1 FROM device d WHERE d.user_id = u.id) AS has_devices",
+        "EXISTS (SELECT 1 FROM factor f WHERE f.user_id = u.id) AS has_factors",
+    ],
+    from: "\(SignedTable.user.checked(as: "u")) WHERE {u.website_id = :website AND u.username = :username}")
 
 private let userByName = Statement("\(userColumns) WHERE website_id = :website AND username = :username")
 private let userByToken = Statement("\(userColumns) WHERE website_id = :website AND token = :token")
