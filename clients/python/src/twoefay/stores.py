@@ -1,0 +1,250 @@
+"""Where a website keeps pinned keys, secrets of open enrolments and open requests.
+
+A store is what makes the relay untrusted: keep it in the website's own database. `SQLiteStore` is
+for one machine, `DatabaseStore` for PostgreSQL, MySQL and others with a driver by DB-API 2.0,
+`MemoryStore` for tests. `twoefay.django` has one on Django's models.
+
+Its methods block. The asynchronous client calls them in a worker thread.
+"""
+
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from .jws import JWK, decode, encode
+
+REQUEST_LIFE = 86_400
+EVENT_LIFE = 30 * 86_400
+
+
+class Store(Protocol):
+    """The store of a website. Each method is atomic, for all processes of the website."""
+
+    def add_user(self, username: str, token: str) -> None:
+        """Stores the user's id at the relay; a later one replaces it."""
+
+    def token(self, username: str) -> str | None: ...
+
+    def add_secret(self, username: str, k: bytes) -> None:
+        """Stores the `k` of an open enrolment. A user may have several."""
+
+    def secrets(self, username: str) -> list[bytes]: ...
+
+    def pin(self, username: str, device: str, jwk: JWK, k: bytes) -> None:
+        """Pins a key and deletes `k`. A pinned key is never replaced."""
+
+    def pins(self, username: str) -> dict[str, JWK]:
+        """The pinned keys of this user by device, and of nobody else."""
+
+    def unpin(self, device: str) -> None: ...
+
+    def forget(self, username: str) -> None:
+        """Deletes everything about the user."""
+
+    def open(self, request: str, now: int) -> None:
+        """Stores the request of a new login."""
+
+    def spend(self, request: str) -> bool:
+        """Removes a request. True only for the one call that removed it."""
+
+    def has_seen(self, event: str) -> bool: ...
+
+    def see(self, event: str, now: int) -> None:
+        """Stores the id of a webhook that was handled."""
+
+
+class MemoryStore:
+    """A store in memory. It forgets all pinned keys when the process ends: for tests and trials."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tokens: dict[str, str] = {}
+        self._secrets: dict[str, list[bytes]] = {}
+        self._pins: dict[str, dict[str, JWK]] = {}
+        self._open: dict[str, int] = {}
+        self._seen: dict[str, int] = {}
+
+    def add_user(self, username: str, token: str) -> None:
+        self._tokens[username] = token
+
+    def token(self, username: str) -> str | None:
+        return self._tokens.get(username)
+
+    def add_secret(self, username: str, k: bytes) -> None:
+        with self._lock:
+            self._secrets.setdefault(username, []).append(k)
+
+    def secrets(self, username: str) -> list[bytes]:
+        return list(self._secrets.get(username, []))
+
+    def pin(self, username: str, device: str, jwk: JWK, k: bytes) -> None:
+        with self._lock:
+            self._pins.setdefault(username, {}).setdefault(device, jwk)
+            self._secrets[username] = [other for other in self._secrets.get(username, []) if other != k]
+
+    def pins(self, username: str) -> dict[str, JWK]:
+        with self._lock:
+            return dict(self._pins.get(username, {}))
+
+    def unpin(self, device: str) -> None:
+        with self._lock:
+            for phones in self._pins.values():
+                phones.pop(device, None)
+
+    def forget(self, username: str) -> None:
+        with self._lock:
+            self._tokens.pop(username, None)
+            self._secrets.pop(username, None)
+            self._pins.pop(username, None)
+
+    def open(self, request: str, now: int) -> None:
+        with self._lock:
+            self._open = {old: at for old, at in self._open.items() if at > now - REQUEST_LIFE}
+            self._open[request] = now
+
+    def spend(self, request: str) -> bool:
+        return self._open.pop(request, None) is not None
+
+    def has_seen(self, event: str) -> bool:
+        return event in self._seen
+
+    def see(self, event: str, now: int) -> None:
+        with self._lock:
+            self._seen = {old: at for old, at in self._seen.items() if at > now - EVENT_LIFE}
+            self._seen[event] = now
+
+
+# VARCHAR rather than TEXT: MySQL has no key over a TEXT.
+_TABLES = (
+    "twoefay_user (name VARCHAR(64) PRIMARY KEY, token VARCHAR(255) NOT NULL)",
+    "twoefay_secret (name VARCHAR(64) NOT NULL, k VARCHAR(64) PRIMARY KEY)",
+    "twoefay_phone (name VARCHAR(64) NOT NULL, device VARCHAR(255) NOT NULL,"
+    " jwk VARCHAR(1000) NOT NULL, PRIMARY KEY (name, device))",
+    "twoefay_request (request VARCHAR(64) PRIMARY KEY, at BIGINT NOT NULL)",
+    "twoefay_event (event VARCHAR(255) PRIMARY KEY, at BIGINT NOT NULL)",
+)
+
+
+def _key(username: str) -> str:
+    """The name as a key. Databases compare texts without case or trailing spaces, as their collation
+    says: another user's phone must not count because of that."""
+    return hashlib.sha256(username.encode()).hexdigest()
+
+
+class DatabaseStore:
+    """A store in a database with a DB-API 2.0 driver, such as psycopg or PyMySQL.
+
+    DatabaseStore(lambda: psycopg.connect("dbname=shop"))
+
+    `connect` returns a connection, which is closed after each use: pass that of a pool if connecting
+    is slow. `paramstyle` is the driver's `qmark` or, by default, `format`.
+    """
+
+    def __init__(self, connect: Callable[[], Any], paramstyle: str = "format", create: bool = True) -> None:
+        if paramstyle not in ("qmark", "format", "pyformat"):
+            raise ValueError("paramstyle must be qmark or format")
+        self._connect = connect
+        self._mark = "?" if paramstyle == "qmark" else "%s"
+        if create:
+            with self._transaction() as run:
+                for table in _TABLES:
+                    run(f"CREATE TABLE IF NOT EXISTS {table}")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Callable[..., Any]]:
+        connection = self._connect()
+        try:
+            cursor = connection.cursor()
+
+            def run(statement: str, *values: object) -> Any:
+                cursor.execute(statement.replace("?", self._mark), values)
+                return cursor
+
+            yield run
+            connection.commit()
+        except BaseException:
+            connection.rollback()
+            raise
+        finally:
+            connection.close()
+
+    def _insert(self, statement: str, *values: object) -> None:
+        """Inserts a row, unless it is there. `INSERT … IF NOT EXISTS` differs between databases."""
+        try:
+            with self._transaction() as run:
+                run(statement, *values)
+        except Exception as error:
+            # Each driver has its own class with this name, as DB-API 2.0 demands.
+            if not any(kind.__name__ == "IntegrityError" for kind in type(error).__mro__):
+                raise
+
+    def _column(self, statement: str, *values: object) -> list[str]:
+        with self._transaction() as run:
+            return [str(row[0]) for row in run(statement, *values).fetchall()]
+
+    def add_user(self, username: str, token: str) -> None:
+        with self._transaction() as run:
+            run("DELETE FROM twoefay_user WHERE name = ?", _key(username))
+            run("INSERT INTO twoefay_user (name, token) VALUES (?, ?)", _key(username), token)
+
+    def token(self, username: str) -> str | None:
+        found = self._column("SELECT token FROM twoefay_user WHERE name = ?", _key(username))
+        return found[0] if found else None
+
+    def add_secret(self, username: str, k: bytes) -> None:
+        with self._transaction() as run:
+            run("INSERT INTO twoefay_secret (name, k) VALUES (?, ?)", _key(username), encode(k))
+
+    def secrets(self, username: str) -> list[bytes]:
+        found = self._column("SELECT k FROM twoefay_secret WHERE name = ?", _key(username))
+        return [decode(k) for k in found]
+
+    def pin(self, username: str, device: str, jwk: JWK, k: bytes) -> None:
+        row = (_key(username), device, json.dumps(jwk))
+        self._insert("INSERT INTO twoefay_phone (name, device, jwk) VALUES (?, ?, ?)", *row)
+        with self._transaction() as run:
+            run("DELETE FROM twoefay_secret WHERE name = ? AND k = ?", _key(username), encode(k))
+
+    def pins(self, username: str) -> dict[str, JWK]:
+        with self._transaction() as run:
+            rows = run("SELECT device, jwk FROM twoefay_phone WHERE name = ?", _key(username)).fetchall()
+        return {str(device): json.loads(jwk) for device, jwk in rows}
+
+    def unpin(self, device: str) -> None:
+        with self._transaction() as run:
+            run("DELETE FROM twoefay_phone WHERE device = ?", device)
+
+    def forget(self, username: str) -> None:
+        with self._transaction() as run:
+            for table in ("user", "secret", "phone"):
+                run(f"DELETE FROM twoefay_{table} WHERE name = ?", _key(username))  # noqa: S608
+
+    def open(self, request: str, now: int) -> None:
+        with self._transaction() as run:
+            run("DELETE FROM twoefay_request WHERE at < ?", now - REQUEST_LIFE)
+            run("INSERT INTO twoefay_request (request, at) VALUES (?, ?)", request, now)
+
+    def spend(self, request: str) -> bool:
+        with self._transaction() as run:
+            return bool(run("DELETE FROM twoefay_request WHERE request = ?", request).rowcount == 1)
+
+    def has_seen(self, event: str) -> bool:
+        return bool(self._column("SELECT event FROM twoefay_event WHERE event = ?", event))
+
+    def see(self, event: str, now: int) -> None:
+        with self._transaction() as run:
+            run("DELETE FROM twoefay_event WHERE at < ?", now - EVENT_LIFE)
+        self._insert("INSERT INTO twoefay_event (event, at) VALUES (?, ?)", event, now)
+
+
+class SQLiteStore(DatabaseStore):
+    """A store in a file of SQLite, for a website on one machine."""
+
+    def __init__(self, path: str) -> None:
+        if path == ":memory:":
+            raise ValueError("each use opens the file again: take MemoryStore instead of :memory:")
+        super().__init__(lambda: sqlite3.connect(path, timeout=10), paramstyle="qmark")
