@@ -34,7 +34,7 @@ class Enrolment:
         if self.uri is None:
             raise ValueError("the relay mails this code: there is nothing to draw")
         code = segno.make(self.uri, error="m", micro=False)
-        return code.svg_inline(scale=4, border=4, light="#fff", title="QR code for your phone", nl=False)
+        return code.svg_inline(scale=4, border=4, light="#fff", title="QR code for your phone")
 
 
 def enrolment(token: str, activation: Object, k: bytes) -> Enrolment:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from .answers import objects, optional, text
@@ -89,7 +90,7 @@ class Operations:
             except BindingError as error:
                 fault = error
                 continue
-            yield from use(lambda id=id, jwk=jwk, k=k: self.store.pin(username, id, jwk, k))  # type: ignore[misc]
+            yield from use(partial(self.store.pin, username, id, jwk, k))
             pinned.append(id)
         if fault is not None and not pinned:
             raise fault

@@ -67,9 +67,8 @@ def send(world: World, call: Call, *statuses: int, patience: float = 3) -> Opera
     A repetition has no second effect: a POST keeps its Idempotency-Key, and a deleted object stays
     deleted. 429 is never repeated, since it would sleep in the visitor's request.
     """
-    if (
-        call.method == "POST" and call.path != "/auth"
-    ):  # /auth changes nothing: a stored answer would say `wait`
+    # /auth changes nothing, and takes no key: a stored answer would say `wait` for ever.
+    if call.method == "POST" and call.path != "/auth":
         call.headers["idempotency-key"] = world.random(16).hex()
     end, pause = world.monotonic() + patience, 0.1
     while True:

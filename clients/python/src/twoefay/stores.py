@@ -129,7 +129,7 @@ _TABLES = (
 )
 
 
-def _key(username: str) -> str:
+def key_of(username: str) -> str:
     """The name as a key. Databases compare texts without case or trailing spaces, as their collation
     says: another user's phone must not count because of that."""
     return hashlib.sha256(username.encode()).hexdigest()
@@ -188,30 +188,30 @@ class DatabaseStore:
 
     def add_user(self, username: str, token: str) -> None:
         with self._transaction() as run:
-            run("DELETE FROM twoefay_user WHERE name = ?", _key(username))
-            run("INSERT INTO twoefay_user (name, token) VALUES (?, ?)", _key(username), token)
+            run("DELETE FROM twoefay_user WHERE name = ?", key_of(username))
+            run("INSERT INTO twoefay_user (name, token) VALUES (?, ?)", key_of(username), token)
 
     def token(self, username: str) -> str | None:
-        found = self._column("SELECT token FROM twoefay_user WHERE name = ?", _key(username))
+        found = self._column("SELECT token FROM twoefay_user WHERE name = ?", key_of(username))
         return found[0] if found else None
 
     def add_secret(self, username: str, k: bytes) -> None:
         with self._transaction() as run:
-            run("INSERT INTO twoefay_secret (name, k) VALUES (?, ?)", _key(username), encode(k))
+            run("INSERT INTO twoefay_secret (name, k) VALUES (?, ?)", key_of(username), encode(k))
 
     def secrets(self, username: str) -> list[bytes]:
-        found = self._column("SELECT k FROM twoefay_secret WHERE name = ?", _key(username))
+        found = self._column("SELECT k FROM twoefay_secret WHERE name = ?", key_of(username))
         return [decode(k) for k in found]
 
     def pin(self, username: str, device: str, jwk: JWK, k: bytes) -> None:
-        row = (_key(username), device, json.dumps(jwk))
+        row = (key_of(username), device, json.dumps(jwk))
         self._insert("INSERT INTO twoefay_phone (name, device, jwk) VALUES (?, ?, ?)", *row)
         with self._transaction() as run:
-            run("DELETE FROM twoefay_secret WHERE name = ? AND k = ?", _key(username), encode(k))
+            run("DELETE FROM twoefay_secret WHERE name = ? AND k = ?", key_of(username), encode(k))
 
     def pins(self, username: str) -> dict[str, JWK]:
         with self._transaction() as run:
-            rows = run("SELECT device, jwk FROM twoefay_phone WHERE name = ?", _key(username)).fetchall()
+            rows = run("SELECT device, jwk FROM twoefay_phone WHERE name = ?", key_of(username)).fetchall()
         return {str(device): json.loads(jwk) for device, jwk in rows}
 
     def unpin(self, device: str) -> None:
@@ -221,7 +221,7 @@ class DatabaseStore:
     def forget(self, username: str) -> None:
         with self._transaction() as run:
             for table in ("user", "secret", "phone"):
-                run(f"DELETE FROM twoefay_{table} WHERE name = ?", _key(username))  # noqa: S608
+                run(f"DELETE FROM twoefay_{table} WHERE name = ?", key_of(username))  # noqa: S608
 
     def open(self, request: str, now: int) -> None:
         with self._transaction() as run:

@@ -8,14 +8,21 @@ import base64
 import binascii
 import hmac
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from .errors import WebhookError
 from .jsontext import Object, read_object
 from .stores import Store
 
 TOLERANCE = 300
+
+
+class Fields(Protocol):
+    """Header fields, as every framework has them."""
+
+    def items(self) -> Iterable[tuple[str, str]]: ...
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,7 @@ class Webhooks:
         self._store = store
         self._clock = clock
 
-    def verify(self, headers: Mapping[str, str], body: bytes) -> Event:
+    def verify(self, headers: Fields, body: bytes) -> Event:
         """The event of a webhook. Raises WebhookError: then answer 400, and do nothing else."""
         fields = {name.lower(): value for name, value in headers.items()}
         id, moment, signatures = (
@@ -57,7 +64,7 @@ class Webhooks:
             raise WebhookError("signature")
         return _event(id, body)
 
-    def receive(self, headers: Mapping[str, str], body: bytes, act: Callable[[Event], None]) -> int:
+    def receive(self, headers: Fields, body: bytes, act: Callable[[Event], None]) -> int:
         """Handles a webhook, and returns the status to answer: 204, or 400.
 
         `act` runs before the id is stored, so no event is lost. It may run twice if the process dies

@@ -1,0 +1,71 @@
+"""A website in Django, in one file, whose users log in with a password and their phone.
+
+`configure` stands for settings.py. `urlpatterns` and the views are those of a usual project.
+"""
+
+import secrets
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+
+def configure(origin: str, files: str = ".", **more: Any) -> None:
+    settings.configure(
+        SECRET_KEY=secrets.token_hex(32),
+        ALLOWED_HOSTS=["testserver", "localhost"],
+        ROOT_URLCONF="django_site",
+        INSTALLED_APPS=[
+            "django.contrib.auth",
+            "django.contrib.contenttypes",
+            "django.contrib.sessions",
+            "twoefay.django",
+        ],
+        MIDDLEWARE=[
+            "django.contrib.sessions.middleware.SessionMiddleware",
+            "django.middleware.csrf.CsrfViewMiddleware",
+            "django.contrib.auth.middleware.AuthenticationMiddleware",
+        ],
+        TEMPLATES=[{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}],
+        DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": f"{files}/site.db"}},
+        LOGIN_REDIRECT_URL="/",
+        TWOEFAY={
+            "origin": origin,
+            "ca": f"{files}/relay/ca.pem",
+            "certificate": f"{files}/shop.pem",
+            "key": f"{files}/shop.key",
+        },
+        **more,
+    )
+
+
+def home(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(f"Welcome, {request.user}" if request.user.is_authenticated else "Log in")
+
+
+def login(request: HttpRequest) -> HttpResponse:
+    from django.contrib.auth import authenticate
+
+    from twoefay.django.views import relay, start
+
+    username = request.POST.get("username", "")
+    user = authenticate(request, username=username, password=request.POST.get("password", ""))
+    if user is None:
+        return HttpResponse("Wrong name or password", status=403)
+    if not relay().is_enrolled(username) and relay().store.token(username) is None:
+        return HttpResponse(relay().register(username).qr)  # the first login: bind a phone
+    return start(request, user, request.POST.get("next", ""), service="Shop")
+
+
+def urls() -> list[Any]:
+    from django.urls import include, path
+
+    return [
+        path("", home),
+        path("login", login),
+        path("second-factor/", include("twoefay.django.urls")),
+    ]
+
+
+if settings.configured:
+    urlpatterns = urls()

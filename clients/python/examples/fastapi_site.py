@@ -1,0 +1,56 @@
+"""A website in FastAPI whose users log in with a password and their phone."""
+
+import secrets
+from typing import Annotated
+
+from fastapi import FastAPI, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.middleware.sessions import SessionMiddleware
+
+from twoefay import AsyncRelay, SQLiteStore, Store
+from twoefay.fastapi import SecondFactor
+
+PASSWORDS = {"ada": "correct horse", "bob": "battery staple"}  # in place of your own check
+
+FORM = """
+<form method="post" action="/login">
+<input name="username"><input name="password" type="password"><button>Log in</button>
+</form>
+"""
+
+
+def create_app(origin: str, files: str = ".", store: Store | None = None) -> FastAPI:
+    app = FastAPI(docs_url=None, redoc_url=None)
+    # The key comes from your settings, if there are several processes.
+    app.add_middleware(SessionMiddleware, secret_key=secrets.token_hex(32), https_only=True)
+    relay = AsyncRelay(
+        origin,
+        ca=f"{files}/relay/ca.pem",
+        certificate=f"{files}/shop.pem",
+        key=f"{files}/shop.key",
+        store=store or SQLiteStore(f"{files}/shop.db"),
+    )
+
+    async def let_in(request: Request, username: str) -> Response:
+        request.session["user"] = username
+        return RedirectResponse("/", 303)
+
+    factor = SecondFactor(relay, on_approved=let_in)
+    app.include_router(factor.router, prefix="/second-factor")
+
+    @app.get("/")
+    async def home(request: Request) -> HTMLResponse:
+        user = request.session.get("user")
+        return HTMLResponse(f"Welcome, {user}" if user else FORM)
+
+    @app.post("/login", response_model=None)
+    async def login(
+        request: Request, username: Annotated[str, Form()], password: Annotated[str, Form()]
+    ) -> Response:
+        if not password or not secrets.compare_digest(PASSWORDS.get(username, ""), password):
+            return HTMLResponse("Wrong name or password", 403)
+        if not await relay.is_enrolled(username) and relay.store.token(username) is None:
+            return HTMLResponse((await relay.register(username)).qr)  # the first login: bind a phone
+        return await factor.start(request, username, service="Shop")
+
+    return app

@@ -1,0 +1,65 @@
+"""A website in Flask whose users log in with a password and their phone.
+
+pip install 'twoefay[flask]' && flask --app 'examples.flask_site:create_app("https://localhost:8080")' run
+"""
+
+import secrets
+
+from flask import Flask, Response, redirect, request, session
+from flask.typing import ResponseReturnValue
+
+from twoefay import Relay, SQLiteStore, Store, Webhooks
+from twoefay.flask import SecondFactor
+
+PASSWORDS = {"ada": "correct horse", "bob": "battery staple"}  # in place of your own check
+
+FORM = """
+<form method="post" action="/login">
+<input name="username"><input name="password" type="password"><button>Log in</button>
+</form>
+"""
+
+
+def create_app(origin: str, files: str = ".", store: Store | None = None) -> Flask:
+    app = Flask(__name__)
+    app.secret_key = secrets.token_bytes(32)  # from your settings, if there are several processes
+    app.config.update(SESSION_COOKIE_SECURE=True, SESSION_COOKIE_SAMESITE="Lax")
+    relay = Relay(
+        origin,
+        ca=f"{files}/relay/ca.pem",
+        certificate=f"{files}/shop.pem",
+        key=f"{files}/shop.key",
+        store=store or SQLiteStore(f"{files}/shop.db"),
+    )
+
+    def let_in(username: str) -> ResponseReturnValue:
+        session["user"] = username
+        return redirect("/", 303)
+
+    factor = SecondFactor(relay, on_approved=let_in)
+    app.register_blueprint(factor.blueprint, url_prefix="/second-factor")
+
+    @app.get("/")
+    def home() -> str:
+        return f"Welcome, {session['user']}" if "user" in session else FORM
+
+    @app.post("/login")
+    def login() -> ResponseReturnValue:
+        username, password = request.form["username"], request.form["password"]
+        if not secrets.compare_digest(PASSWORDS.get(username, ""), password) or not password:
+            return "Wrong name or password", 403
+        if not relay.is_enrolled(username) and relay.store.token(username) is None:
+            return Response(
+                relay.register(username).qr, mimetype="text/html"
+            )  # the first login: bind a phone
+        return factor.start(username, service="Shop")
+
+    @app.post("/webhook")
+    def webhook() -> ResponseReturnValue:
+        with open(f"{files}/shop.secret") as secret:
+            inbox = Webhooks([secret.read()], relay.store)
+        return "", inbox.receive(
+            request.headers, request.get_data(), lambda event: app.logger.info(event.type)
+        )
+
+    return app

@@ -1,0 +1,100 @@
+"""All stores keep the same promises."""
+
+import os
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from twoefay import DatabaseStore, MemoryStore, SQLiteStore, Store
+
+KEY = {"kty": "EC", "crv": "P-256", "x": "x", "y": "y"}
+OTHER = KEY | {"x": "z"}
+
+
+def postgresql() -> Store:
+    psycopg = pytest.importorskip("psycopg")
+    return DatabaseStore(lambda: psycopg.connect(os.environ["TWOEFAY_TEST_POSTGRESQL"]))
+
+
+def mysql() -> Store:
+    pymysql = pytest.importorskip("pymysql")
+    return DatabaseStore(lambda: pymysql.connect(read_default_file=os.environ["TWOEFAY_TEST_MYSQL"]))
+
+
+@pytest.fixture(params=["memory", "sqlite", "dbapi", "postgresql", "mysql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    match request.param:
+        case "memory":
+            return MemoryStore()
+        case "sqlite":
+            return SQLiteStore(str(tmp_path / "store.db"))
+        case "dbapi":
+            return DatabaseStore(lambda: sqlite3.connect(tmp_path / "other.db"), paramstyle="qmark")
+        case name:
+            if f"TWOEFAY_TEST_{name.upper()}" not in os.environ:
+                pytest.skip(f"no TWOEFAY_TEST_{name.upper()}")
+            return {"postgresql": postgresql, "mysql": mysql}[name]()
+
+
+def test_request_is_spent_once(store: Store) -> None:
+    store.open("r1", 1000)
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(store.spend, ["r1"] * 8)) == [False] * 7 + [True]
+    assert not store.spend("r1") and not store.spend("never")
+
+
+def test_old_requests_are_deleted(store: Store) -> None:
+    store.open("old", 1000)
+    store.open("new", 1000 + 86_402)
+    assert not store.spend("old") and store.spend("new")
+
+
+def test_pinned_key_is_never_replaced(store: Store) -> None:
+    store.forget("ada")
+    store.add_secret("ada", b"k" * 32)
+    store.add_secret("ada", b"l" * 32)
+    store.pin("ada", "d1", KEY, b"k" * 32)
+    store.pin("ada", "d1", OTHER, b"x" * 32)
+    assert store.pins("ada") == {"d1": KEY}
+    assert store.secrets("ada") == [b"l" * 32]
+    store.unpin("d1")
+    store.unpin("d1")
+    assert store.pins("ada") == {}
+    store.forget("ada")
+
+
+@pytest.mark.parametrize("other", ["Ada", "ada ", "áda", "ada\0"])
+def test_names_are_compared_exactly(store: Store, other: str) -> None:
+    store.forget("ada")
+    store.add_user("ada", "t1")
+    store.pin("ada", "d1", KEY, b"k" * 32)
+    assert store.pins(other) == {} and store.token(other) is None
+    store.forget(other)
+    assert store.pins("ada") == {"d1": KEY} and store.token("ada") == "t1"
+    store.add_user("ada", "t2")
+    assert store.token("ada") == "t2"
+    store.forget("ada")
+    assert store.pins("ada") == {} and store.token("ada") is None and store.secrets("ada") == []
+
+
+def test_events_are_remembered(store: Store) -> None:
+    assert not store.has_seen("e1")
+    store.see("e1", 1000)
+    store.see("e1", 1000)
+    assert store.has_seen("e1")
+    store.see("e2", 1000 + 31 * 86_400)
+    assert not store.has_seen("e1") and store.has_seen("e2")
+
+
+def test_other_errors_are_not_hidden(tmp_path: Path) -> None:
+    store = DatabaseStore(lambda: sqlite3.connect(tmp_path / "x.db"), paramstyle="qmark", create=False)
+    with pytest.raises(sqlite3.OperationalError):
+        store.see("e", 1)
+
+
+def test_memory_of_sqlite_is_refused() -> None:
+    with pytest.raises(ValueError, match="MemoryStore"):
+        SQLiteStore(":memory:")
