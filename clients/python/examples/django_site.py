@@ -9,6 +9,8 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
+from twoefay import Conflict, Enrolment
+
 
 def configure(origin: str, files: str = ".", **more: Any) -> None:
     settings.configure(
@@ -43,6 +45,16 @@ def home(request: HttpRequest) -> HttpResponse:
     return HttpResponse(f"Welcome, {request.user}" if request.user.is_authenticated else "Log in")
 
 
+def first_code(username: str) -> Enrolment | None:
+    """The code for a user's first phone; None once a phone has read it."""
+    from twoefay.django.views import relay
+
+    try:
+        return relay().register(username)
+    except Conflict:
+        return None if relay().confirm(username) else relay().enrolment(username)
+
+
 def login(request: HttpRequest) -> HttpResponse:
     from django.contrib.auth import authenticate
 
@@ -52,8 +64,8 @@ def login(request: HttpRequest) -> HttpResponse:
     user = authenticate(request, username=username, password=request.POST.get("password", ""))
     if user is None:
         return HttpResponse("Wrong name or password", status=403)
-    if not relay().is_enrolled(username) and relay().store.token(username) is None:
-        return HttpResponse(relay().register(username).qr)  # the first login: bind a phone
+    if not relay().is_enrolled(username) and (code := first_code(username)):
+        return HttpResponse(code.qr)  # the first login: bind a phone
     return start(request, user, request.POST.get("next", ""), service="Shop")
 
 

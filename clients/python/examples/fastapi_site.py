@@ -7,7 +7,7 @@ from fastapi import FastAPI, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.middleware.sessions import SessionMiddleware
 
-from twoefay import AsyncRelay, SQLiteStore, Store
+from twoefay import AsyncRelay, Conflict, Enrolment, SQLiteStore, Store
 from twoefay.fastapi import SecondFactor
 
 PASSWORDS = {"ada": "correct horse", "bob": "battery staple"}  # in place of your own check
@@ -35,6 +35,13 @@ def create_app(origin: str, files: str = ".", store: Store | None = None) -> Fas
         request.session["user"] = username
         return RedirectResponse("/", 303)
 
+    async def first_code(username: str) -> Enrolment | None:
+        """The code for a user's first phone; None once a phone has read it."""
+        try:
+            return await relay.register(username)
+        except Conflict:
+            return None if await relay.confirm(username) else await relay.enrolment(username)
+
     factor = SecondFactor(relay, on_approved=let_in)
     app.include_router(factor.router, prefix="/second-factor")
 
@@ -49,8 +56,8 @@ def create_app(origin: str, files: str = ".", store: Store | None = None) -> Fas
     ) -> Response:
         if not password or not secrets.compare_digest(PASSWORDS.get(username, ""), password):
             return HTMLResponse("Wrong name or password", 403)
-        if not await relay.is_enrolled(username) and relay.store.token(username) is None:
-            return HTMLResponse((await relay.register(username)).qr)  # the first login: bind a phone
+        if not await relay.is_enrolled(username) and (code := await first_code(username)):
+            return HTMLResponse(code.qr)  # the first login: bind a phone
         return await factor.start(request, username, service="Shop")
 
     return app

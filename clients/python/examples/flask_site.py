@@ -8,7 +8,7 @@ import secrets
 from flask import Flask, Response, redirect, request, session
 from flask.typing import ResponseReturnValue
 
-from twoefay import Relay, SQLiteStore, Store, Webhooks
+from twoefay import Conflict, Enrolment, Relay, SQLiteStore, Store, Webhooks
 from twoefay.flask import SecondFactor
 
 PASSWORDS = {"ada": "correct horse", "bob": "battery staple"}  # in place of your own check
@@ -36,6 +36,13 @@ def create_app(origin: str, files: str = ".", store: Store | None = None) -> Fla
         session["user"] = username
         return redirect("/", 303)
 
+    def first_code(username: str) -> Enrolment | None:
+        """The code for a user's first phone; None once a phone has read it."""
+        try:
+            return relay.register(username)
+        except Conflict:
+            return None if relay.confirm(username) else relay.enrolment(username)
+
     factor = SecondFactor(relay, on_approved=let_in)
     app.register_blueprint(factor.blueprint, url_prefix="/second-factor")
 
@@ -48,10 +55,8 @@ def create_app(origin: str, files: str = ".", store: Store | None = None) -> Fla
         username, password = request.form["username"], request.form["password"]
         if not secrets.compare_digest(PASSWORDS.get(username, ""), password) or not password:
             return "Wrong name or password", 403
-        if not relay.is_enrolled(username) and relay.store.token(username) is None:
-            return Response(
-                relay.register(username).qr, mimetype="text/html"
-            )  # the first login: bind a phone
+        if not relay.is_enrolled(username) and (code := first_code(username)):
+            return Response(code.qr, mimetype="text/html")  # the first login: bind a phone
         return factor.start(username, service="Shop")
 
     @app.post("/webhook")

@@ -160,6 +160,7 @@ def test_log_in(site: Any, real: RealRelay, monkeypatch: pytest.MonkeyPatch) -> 
     asked = watch(monkeypatch)
     phone = f"phone-{name}"
     form = {"username": f"ada-{name}", "password": "correct horse"}
+    uri_of(name, browser, form, monkeypatch)  # the user closes the page, and gets another code
     real.enrol(uri_of(name, browser, form, monkeypatch), phone)
 
     assert browser.post("/login", form | {"password": "wrong"})[0] == 403

@@ -48,7 +48,7 @@ def page_of_error(error: TwoefayError) -> Page:
         case CodesLocked():
             return Page("No code is accepted at present. Answer on your phone.", 403)
         case Invalid():
-            return Page("This is not a code.", 400)
+            return Page("This input was not accepted.", 400)
         case CheckError():
             log.error("login refused, the relay's answer is not proved: %s", error)
             return Page("The login could not be verified.", 403, ended=True)
