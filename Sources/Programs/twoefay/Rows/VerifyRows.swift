@@ -40,6 +40,7 @@ extension Tool {
                 count += page.count
                 progress.show("\(count) rows checked")
                 found += page.filter { $0.verdict != .genuine }
+                guard page.count == RowQueries.pageSize else { break }
             }
         }
         return report(found, of: count)

@@ -140,6 +140,8 @@ extension Store {
                 count += stale.count
                 read += page.count
                 progress(read)
+                // Relays that are at work add rows behind every page.
+                guard page.count == SignedTableScan.pageSize else { break }
             }
         }
         return count
@@ -193,6 +195,9 @@ extension Rows {
 
 /// The queries of `twoefay rows`.
 public enum RowQueries {
+    /// The number of rows of a full page. A page with fewer is the last one, whatever is added meanwhile.
+    public static let pageSize = SignedTableScan.pageSize
+
     /// Returns the page of rows after `key`, or the first page if `key` is nil. The page is empty
     /// at the end.
     public static func page(

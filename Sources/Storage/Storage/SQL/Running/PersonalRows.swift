@@ -15,6 +15,12 @@ struct PersonalBatch: Sendable {
     /// The key at which the next batch begins; nil if there are no further rows.
     var last: [UInt8]?
 
+    /// Takes a batch that is not full, and changes nothing, for the end of its table. Otherwise a run
+    /// would not end while relays add rows.
+    mutating func endIfLast(of count: Int, most: Int64) {
+        if count < most, changed == 0 { last = nil }
+    }
+
     /// The number of rows that change.
     var changed: Int { changes.count + words.count }
 }
@@ -212,6 +218,7 @@ enum PersonalRows {
                 batch.last = key
                 try add(row, key, of: table, to: &batch, personal, authenticator)
             }
+            batch.endIfLast(of: rows[0].count, most: Self.batch)
             return batch
         }
     }

@@ -38,6 +38,7 @@ enum SealedWordRows {
                     batch.stuck += 1
                 }
             }
+            batch.endIfLast(of: rows[0].count, most: limit)
             return batch
         }
     }
