@@ -114,6 +114,14 @@ import Testing
         let locking = explained.formPlans.filter { $0.sql.contains("FOR UPDATE") }
         #expect(engine != .mariadb || Set(locking.map(\.index)).count > 2)
         #expect(locking.allSatisfy { $0.indexes == ["PRIMARY"] })
+        // Two relays count the logins of a user one after the other: the count follows the lock.
+        let counting = explained.orders.filter { $0.contains { $0.contains("AS login_count") } }
+        #expect(!counting.isEmpty)
+        for order in counting {
+            let count = order.firstIndex { $0.contains("AS login_count") } ?? 0
+            #expect(order[0].contains("FROM user") && order[..<count].contains { $0.contains("FROM website") })
+            #expect(order[count...].allSatisfy { !$0.contains("FOR UPDATE") && !$0.contains("SHARE MODE") })
+        }
         let short = plans.filter { $0.sql.contains("AND mac = :seen") }
         #expect(Set(short.map(\.index)).count == 2, "the short forms of ask and close ran")
     }
@@ -171,6 +179,7 @@ private final class Explained {
     private final class Seen: Sendable {
         let plans = Mutex<[Plan]>([])
         let formPlans = Mutex<[Plan]>([])
+        let orders = Mutex<[[String]]>([])
     }
 
     let store: Store
@@ -180,10 +189,15 @@ private final class Explained {
     /// The plans of reads for several requests, which only MariaDB gets.
     var formPlans: [Plan] { seen.formPlans.withLock { $0 } }
 
+    /// The texts of each exchange with the database, in the order in which MariaDB gets them.
+    var orders: [[String]] { seen.orders.withLock { $0 } }
+
     init(_ url: StorageURL, rows: RowAuthenticator? = nil) throws {
         let seen = Seen()
         self.seen = seen
         store = try Store.watched(at: url, rows: rows) { (steps, session) throws(SessionFailure) in
+            let order = GatheredReads(steps, moveAll: false).steps.map(\.statement.sql)
+            seen.orders.withLock { $0.append(order) }
             var results: [Rows] = []
             for step in steps {
                 let plan = try Self.plan(of: step, on: session, url.dialect)

@@ -1,5 +1,8 @@
 /// The statements of a batch, with the same reads of several requests in one execution
-/// (`GatheredStatement`). Reads between two writes may change places.
+/// (`GatheredStatement`).
+///
+/// Reads of a snapshot may change places. In a transaction that writes, only those of short forms may:
+/// rows are locked in the order in which scripts name them.
 ///
 /// `GatheredReadsTests.swift` tests it.
 struct GatheredReads {
@@ -28,46 +31,52 @@ struct GatheredReads {
         var keys: [[SQLValue]] = []
     }
 
-    init(_ all: [BoundStatement]) {
+    /// - Parameter moveAll: whether all statements may change places. Otherwise those may that say so
+    ///   (`BoundStatement.mayMove`), and none of them passes another one.
+    init(_ all: [BoundStatement], moveAll: Bool) {
         places = Array(repeating: (0, 0), count: all.count)
         var open = OpenGroups()
         for (index, step) in all.enumerated() {
-            if let gathered = step.statement.gathered {
-                let key = gathered.key(of: step.values)
-                let kind = Kind(statement: step.statement.index, common: gathered.common(of: step.values))
-                if let full = open.add(index, key, kind) { add(full, of: all) }
+            guard moveAll || step.mayMove else {
+                for group in open.removeAll() { add(group, of: all) }
+                add(Group(members: [index]), of: all)
                 continue
             }
-            // What reads before a write must not run after it.
-            if !step.statement.isRead { for group in open.removeAll() { add(group, of: all) } }
-            add(Group(members: [index]), of: all)
+            guard let gathered = step.statement.gathered else {
+                open.others.append(Group(members: [index]))
+                continue
+            }
+            let kind = Kind(statement: step.statement.index, common: gathered.common(of: step.values))
+            open.add(index, gathered.key(of: step.values), kind)
         }
         for group in open.removeAll() { add(group, of: all) }
     }
 
-    /// The groups that further statements may join.
+    /// The groups of statements that may change places.
     private struct OpenGroups {
-        private var groups: [Kind: Group] = [:]
-        /// The kinds in the order of their first statements. Rows are locked in the order of the scripts.
+        private var groups: [Kind: [Group]] = [:]
+        /// The kinds in the order of their first statements.
         private var kinds: [Kind] = []
+        /// The statements that are executed alone.
+        var others: [Group] = []
 
-        /// Adds a statement to the group of its kind. Returns the former group if that one is full, or
-        /// has a statement with the same key: their rows could not be told apart.
-        mutating func add(_ index: Int, _ key: [SQLValue], _ kind: Kind) -> Group? {
-            let former = groups[kind]
-            guard let group = former, group.members.count < GatheredStatement.most, !group.keys.contains(key) else {
-                if former == nil { kinds.append(kind) }
-                groups[kind] = Group(members: [index], keys: [key])
-                return former
-            }
-            groups[kind]?.members.append(index)
-            groups[kind]?.keys.append(key)
-            return nil
+        /// Adds a statement to the last group of its kind. It begins another one if that one is full,
+        /// or has a statement with the same key: their rows could not be told apart.
+        mutating func add(_ index: Int, _ key: [SQLValue], _ kind: Kind) {
+            if groups[kind] == nil { kinds.append(kind) }
+            let last = groups[kind]?.last
+            let isRoom = last.map { $0.members.count < GatheredStatement.most && !$0.keys.contains(key) } ?? false
+            if !isRoom { groups[kind, default: []].append(Group()) }
+            let place = groups[kind, default: []].count - 1
+            groups[kind]?[place].members.append(index)
+            groups[kind]?[place].keys.append(key)
         }
 
+        /// Returns the groups in the order in which they run. The rows of short forms are locked before
+        /// what is read alone counts them.
         mutating func removeAll() -> [Group] {
             defer { self = OpenGroups() }
-            return kinds.compactMap { groups[$0] }
+            return kinds.flatMap { groups[$0] ?? [] } + others
         }
     }
 

@@ -54,7 +54,7 @@ final class MariaDBSession: Session {
     func run(_ steps: [BoundStatement]) throws(SessionFailure) -> [Rows] {
         guard let connection else { throw .lost("not connected") }
         do throws(SessionFailure) {
-            let gathered = GatheredReads(steps)
+            let gathered = GatheredReads(steps, moveAll: purpose == .reading)
             guard purpose == .reading else { return try gathered.answers(run(gathered.steps, on: connection)[...]) }
             return try gathered.answers(
                 run([Self.snapshot] + gathered.steps + [Self.end], on: connection).dropFirst().dropLast())

@@ -8,7 +8,8 @@ import Synchronization
 ///
 /// Invariant: the condition compares at least one column with a parameter, as in `id = :challenge`. A
 /// form returns these columns at the end of its rows, so that each row tells which request it
-/// answers. The statement has neither LIMIT nor GROUP BY.
+/// answers. The statement has neither LIMIT nor GROUP BY, and uses the parameters of the condition
+/// nowhere else.
 ///
 /// Failures: a condition without such a comparison ends the program, because it is an error in the
 /// program itself. `GatheredReadsTests.swift` tests it.
@@ -28,7 +29,7 @@ final class GatheredStatement: Sendable {
         self.text = text
         self.names = names
         keys = text.keys.compactMap { names.firstIndex(of: $0.name.utf8) }
-        let own = text.namesInCondition
+        let own = text.ownNames
         commons = (0..<names.count).filter { !own.contains(names[$0]) }
     }
 
@@ -100,6 +101,8 @@ struct GatheredText: Sendable {
     let keys: [(column: String, name: String)]
     /// The text for one request.
     let plain: String
+    /// The names of the parameters of the condition.
+    let ownNames: Set<String>
     private let condition: String
     /// The text before the condition, with the columns of `keys`.
     private let head: String
@@ -119,12 +122,33 @@ struct GatheredText: Sendable {
             term.wholeMatch(of: /\s*([a-z_.]+) = :([A-Za-z_]+)\s*/).map { (String($0.1), String($0.2)) }
         }
         isOneComparison = keys.count == 1 && terms.count == 1
-        guard !keys.isEmpty, let from = Self.from(in: before) else {
+        ownNames = Self.names(in: condition)
+        guard !keys.isEmpty, let from = Self.from(in: before), ownNames.isDisjoint(with: Self.names(in: before + after))
+        else {
             // Our own bug, and found at the first use: the text is a constant of the source.
-            fatalError("a condition in braces compares no column, or has no FROM before it, in: \(marked)")
+            fatalError(
+                "a condition in braces has no FROM before it, no column, or a parameter that others use: \(marked)")
         }
         let columns = keys.enumerated().map { ", \($1.column) AS gathered_\($0)" }
-        head = before[..<from] + columns.joined() + before[from...]
+        let select = String(before[..<from]) + columns.joined() + String(before[from...])
+        head = Self.startsWithItsTable(before[from...], keys) ? "SELECT STRAIGHT_JOIN" + select.dropFirst(6) : select
+    }
+
+    /// Whether the first table is that of the condition. A form then joins the tables in the order of
+    /// the text. With old statistics MariaDB may take a table for empty, and would begin with it.
+    private static func startsWithItsTable(_ from: Substring, _ keys: [(column: String, name: String)]) -> Bool {
+        let words = from.split(whereSeparator: \.isWhitespace)
+        return words.count > 3 && words.contains("JOIN") && keys[0].column.hasPrefix("\(words[2]).")
+    }
+
+    /// Returns the names of the parameters of a text.
+    private static func names(in text: some StringProtocol) -> Set<String> {
+        var names: Set<String> = []
+        var scanner = SQLScanner(String(text))
+        while let piece = scanner.next(insideOwn: false) {
+            if case .parameter(let name) = piece { names.insert(String(decoding: name.dropFirst(), as: UTF8.self)) }
+        }
+        return names
     }
 
     /// Returns the place of a brace outside quoted text, which may be JSON.
@@ -144,15 +168,6 @@ struct GatheredText: Sendable {
             if text[index] == ")" { depth -= 1 }
             return depth == 0 && text[index].isWhitespace && text[index...].dropFirst().hasPrefix("FROM ")
         }
-    }
-
-    var namesInCondition: Set<String> {
-        var names: Set<String> = []
-        _ = renamed { name in
-            names.insert(name)
-            return name
-        }
-        return names
     }
 
     /// The name of a parameter of one of several requests.

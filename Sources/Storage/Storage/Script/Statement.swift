@@ -29,8 +29,6 @@ public final class Statement: Sendable {
     let checks: [CheckedTable]
     /// Its forms for several requests; nil if it has no condition in braces.
     let gathered: GatheredStatement?
-    /// Whether it changes nothing.
-    let isRead: Bool
 
     private static let made = Atomic<Int>(0)
 
@@ -53,7 +51,6 @@ public final class Statement: Sendable {
             // Our own bug, and found at the first use: the text is a constant of the source.
             fatalError("a parameter has no name, write :name instead of ? in: \(sql)")
         }
-        isRead = sql.hasPrefix("SELECT ")
         gathered = several.map { [text] in GatheredStatement($0, text.names) }
         index = Self.made.wrappingAdd(1, ordering: .relaxed).oldValue
     }
@@ -160,6 +157,9 @@ public struct BoundStatement: Sendable {
     /// statement. The first result of such a run is that of all of them: their rows, or the number of
     /// rows that they matched.
     var isJoined = false
+    /// Whether a transaction that writes may run it before or after its neighbours that may move, too.
+    /// What locks rows, and can be gathered, then runs before the others.
+    var mayMove = false
 
     init(
         _ statement: Statement, values: [SQLValue], words: AuditWords = AuditWords(), salt: [UInt8] = []

@@ -36,12 +36,14 @@ struct ShortBatch {
             }
             members.append(member)
         }
+        for place in steps.indices { steps[place].mayMove = true }
         readings = DistinctSteps(steps)
     }
 
     var isEmpty: Bool { members.isEmpty }
 
-    /// The statements that read what the forms decide by.
+    /// The statements that read what the forms decide by. The rows that they lock are read first, and
+    /// of these the users' first.
     var steps: [BoundStatement] { readings.distinct }
 
     /// Lets each form decide, and returns the statements that write what they decided.
