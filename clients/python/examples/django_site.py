@@ -3,13 +3,18 @@
 `configure` stands for settings.py. `urlpatterns` and the views are those of a usual project.
 """
 
+import logging
 import secrets
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from twoefay import Conflict, Enrolment
+from twoefay import Conflict, Enrolment, TwoefayError
+
+log = logging.getLogger(__name__)
+
+HELP = "No phone of yours counts here at present. Try again, or ask the help desk."
 
 
 def configure(origin: str, files: str = ".", **more: Any) -> None:
@@ -46,7 +51,10 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def first_code(username: str) -> Enrolment | None:
-    """The code for a user's first phone; None once a phone has read it."""
+    """The code for a user's first phone; None once a phone has read it.
+
+    Never call it for a user who had a phone: who has only the password would get a code.
+    """
     from twoefay.django.views import relay
 
     try:
@@ -64,8 +72,15 @@ def login(request: HttpRequest) -> HttpResponse:
     user = authenticate(request, username=username, password=request.POST.get("password", ""))
     if user is None:
         return HttpResponse("Wrong name or password", status=403)
-    if not relay().is_enrolled(username) and (code := first_code(username)):
-        return HttpResponse(code.qr)  # the first login: bind a phone
+    try:
+        if not relay().is_enrolled(username):
+            if code := first_code(username):  # the first login: bind a phone
+                return HttpResponse(code.qr, headers={"cache-control": "no-store"})
+        elif not relay().store.pins(username) and not relay().confirm(username):
+            return HttpResponse(HELP, status=403)
+    except TwoefayError as error:
+        log.warning("a phone cannot be bound: %s", error)
+        return HttpResponse(HELP, status=403)
     return start(request, user, request.POST.get("next", ""), service="Shop")
 
 

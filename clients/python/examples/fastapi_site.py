@@ -1,16 +1,22 @@
 """A website in FastAPI whose users log in with a password and their phone."""
 
+import logging
 import secrets
 from typing import Annotated
 
 from fastapi import FastAPI, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware.sessions import SessionMiddleware
 
-from twoefay import AsyncRelay, Conflict, Enrolment, SQLiteStore, Store
+from twoefay import AsyncRelay, Conflict, Enrolment, SQLiteStore, Store, TwoefayError
 from twoefay.fastapi import SecondFactor
 
+log = logging.getLogger(__name__)
+
 PASSWORDS = {"ada": "correct horse", "bob": "battery staple"}  # in place of your own check
+
+HELP = "No phone of yours counts here at present. Try again, or ask the help desk."
 
 FORM = """
 <form method="post" action="/login">
@@ -36,7 +42,10 @@ def create_app(origin: str, files: str = ".", store: Store | None = None) -> Fas
         return RedirectResponse("/", 303)
 
     async def first_code(username: str) -> Enrolment | None:
-        """The code for a user's first phone; None once a phone has read it."""
+        """The code for a user's first phone; None once a phone has read it.
+
+        Never call it for a user who had a phone: who has only the password would get a code.
+        """
         try:
             return await relay.register(username)
         except Conflict:
@@ -56,8 +65,17 @@ def create_app(origin: str, files: str = ".", store: Store | None = None) -> Fas
     ) -> Response:
         if not password or not secrets.compare_digest(PASSWORDS.get(username, ""), password):
             return HTMLResponse("Wrong name or password", 403)
-        if not await relay.is_enrolled(username) and (code := await first_code(username)):
-            return HTMLResponse(code.qr)  # the first login: bind a phone
+        try:
+            if not await relay.is_enrolled(username):
+                if code := await first_code(username):  # the first login: bind a phone
+                    return HTMLResponse(code.qr, headers={"cache-control": "no-store"})
+            elif not await run_in_threadpool(relay.store.pins, username) and not await relay.confirm(
+                username
+            ):
+                return HTMLResponse(HELP, 403)
+        except TwoefayError as error:
+            log.warning("a phone cannot be bound: %s", error)
+            return HTMLResponse(HELP, 403)
         return await factor.start(request, username, service="Shop")
 
     return app

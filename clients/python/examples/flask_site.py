@@ -1,6 +1,7 @@
 """A website in Flask whose users log in with a password and their phone.
 
-pip install 'twoefay[flask]' && flask --app 'examples.flask_site:create_app("https://localhost:8080")' run
+pip install './clients/python[flask]' && cd clients/python
+flask --app 'examples.flask_site:create_app("https://localhost:8080")' run
 """
 
 import secrets
@@ -8,10 +9,12 @@ import secrets
 from flask import Flask, Response, redirect, request, session
 from flask.typing import ResponseReturnValue
 
-from twoefay import Conflict, Enrolment, Relay, SQLiteStore, Store, Webhooks
+from twoefay import Conflict, Enrolment, Relay, SQLiteStore, Store, TwoefayError, Webhooks
 from twoefay.flask import SecondFactor
 
 PASSWORDS = {"ada": "correct horse", "bob": "battery staple"}  # in place of your own check
+
+HELP = "No phone of yours counts here at present. Try again, or ask the help desk."
 
 FORM = """
 <form method="post" action="/login">
@@ -37,7 +40,10 @@ def create_app(origin: str, files: str = ".", store: Store | None = None) -> Fla
         return redirect("/", 303)
 
     def first_code(username: str) -> Enrolment | None:
-        """The code for a user's first phone; None once a phone has read it."""
+        """The code for a user's first phone; None once a phone has read it.
+
+        Never call it for a user who had a phone: who has only the password would get a code.
+        """
         try:
             return relay.register(username)
         except Conflict:
@@ -55,8 +61,15 @@ def create_app(origin: str, files: str = ".", store: Store | None = None) -> Fla
         username, password = request.form["username"], request.form["password"]
         if not secrets.compare_digest(PASSWORDS.get(username, ""), password) or not password:
             return "Wrong name or password", 403
-        if not relay.is_enrolled(username) and (code := first_code(username)):
-            return Response(code.qr, mimetype="text/html")  # the first login: bind a phone
+        try:
+            if not relay.is_enrolled(username):
+                if code := first_code(username):  # the first login: bind a phone
+                    return Response(code.qr, mimetype="text/html", headers={"cache-control": "no-store"})
+            elif not relay.store.pins(username) and not relay.confirm(username):
+                return HELP, 403
+        except TwoefayError as error:
+            app.logger.warning("a phone cannot be bound: %s", error)
+            return HELP, 403
         return factor.start(username, service="Shop")
 
     @app.post("/webhook")

@@ -94,8 +94,11 @@ def test_renamed_website_still_lets_in(real: RealRelay) -> None:
 def test_user_without_pinned_phone_is_not_let_in(real: RealRelay) -> None:
     store = MemoryStore()
     relay = enrolled(real, "fay", "fay", store)
-    store.unpin(relay.user("fay")["devices"][0]["device"])
-    for trusting, approved in ((False, False), (True, True)):
+    store.unpin("fay", relay.user("fay")["devices"][0]["device"])
+    for trusting, approved in ((False, False), (True, False), (True, True)):
+        if approved:
+            relay.reset("fay")
+        assert relay.is_enrolled("fay") is not approved
         relay = Relay(**real.settings(store), allow_unpinned=trusting)
         login = relay.ask("fay")
         assert real.answer("approve", login.challenge, login.number, "fay") == 0

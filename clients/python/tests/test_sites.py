@@ -17,6 +17,7 @@ from twoefay.operations import Operations
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 BROWSER = "Evil\u200b browser/1.0"
+PASSWORDS = {"ada": "correct horse", "bob": "battery staple", "cleo": "open sesame"}
 
 
 class Links(HTMLParser):
@@ -42,6 +43,8 @@ class Links(HTMLParser):
 class Browser:
     """The same requests for the test clients of three frameworks."""
 
+    store: Any
+
     def get(self, path: str) -> Any:
         raise NotImplementedError
 
@@ -53,6 +56,7 @@ class FlaskBrowser(Browser):
     def __init__(self, real: RealRelay, store: MemoryStore) -> None:
         from flask_site import create_app
 
+        self.store = store
         self.client = create_app(real.origin, str(real.directory), store).test_client()
 
     def get(self, path: str) -> Any:
@@ -71,6 +75,7 @@ class FastAPIBrowser(Browser):
         from fastapi_site import create_app
         from starlette.testclient import TestClient
 
+        self.store = store
         app = create_app(real.origin, str(real.directory), store)
         # One event loop for all requests, as in a server: the client's connections belong to it.
         self.client = TestClient(app, "https://testserver", follow_redirects=False).__enter__()
@@ -101,10 +106,13 @@ class DjangoBrowser(Browser):
             call_command("migrate", verbosity=0)
             from django.contrib.auth.models import User
 
-            for name, password in (("ada", "correct horse"), ("bob", "battery staple")):
+            for name, password in PASSWORDS.items():
                 User.objects.create_user(f"{name}-django", password=password)
         from django.test import Client
 
+        from twoefay.django.store import DjangoStore
+
+        self.store = DjangoStore()
         self.client = Client(enforce_csrf_checks=False)
 
     def get(self, path: str) -> Any:
@@ -121,7 +129,7 @@ class DjangoBrowser(Browser):
 def site(request: pytest.FixtureRequest, real: RealRelay, monkeypatch: pytest.MonkeyPatch) -> Any:
     pytest.importorskip(request.param)
     kind = {"flask": FlaskBrowser, "fastapi": FastAPIBrowser, "django": DjangoBrowser}[request.param]
-    passwords = {f"ada-{request.param}": "correct horse", f"bob-{request.param}": "battery staple"}
+    passwords = {f"{user}-{request.param}": password for user, password in PASSWORDS.items()}
     if request.param != "django":
         monkeypatch.setattr(__import__(f"{request.param}_site"), "PASSWORDS", passwords)
     return request.param, kind(real, MemoryStore())
@@ -139,8 +147,9 @@ def uri_of(site: str, browser: Browser, form: dict[str, str], monkeypatch: pytes
         return make(text, **options)
 
     monkeypatch.setattr(twoefay.enrolment.segno, "make", spy)
-    status, _, page = browser.post("/login", form)
+    status, headers, page = browser.post("/login", form)
     assert status == 200 and "<svg" in page and Links(page).loads == []
+    assert headers["cache-control"] == "no-store"
     return drawn[0]
 
 
@@ -183,6 +192,20 @@ def test_log_in(site: Any, real: RealRelay, monkeypatch: pytest.MonkeyPatch) -> 
     status, headers, _ = browser.post("/second-factor/", fields)
     assert (status, headers["location"]) in ((302, "/"), (303, "/"))
     assert f"Welcome, ada-{name}" in browser.get("/")[2]
+
+
+def test_unbound_phone_makes_no_room_for_another(
+    site: Any, real: RealRelay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, browser = site
+    form = {"username": f"cleo-{name}", "password": "open sesame"}
+    real.enrol(uri_of(name, browser, form, monkeypatch), f"phone-of-cleo-{name}")
+    assert browser.post("/login", form)[0] in (302, 303)
+    store = browser.store
+    (device,) = store.pins(form["username"])
+    store.unpin_by_token(store.token(form["username"]), device)  # as the relay's webhook does
+    status, _, page = browser.post("/login", form)
+    assert status == 403 and "help desk" in page and "<svg" not in page
 
 
 def test_denied(site: Any, real: RealRelay, monkeypatch: pytest.MonkeyPatch) -> None:

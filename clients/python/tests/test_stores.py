@@ -1,6 +1,7 @@
 """All stores keep the same promises."""
 
 import os
+import secrets
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -60,10 +61,43 @@ def test_pinned_key_is_never_replaced(store: Store) -> None:
     store.pin("ada", "d1", OTHER, b"x" * 32)
     assert store.pins("ada") == {"d1": KEY}
     assert store.secrets("ada") == [b"l" * 32]
-    store.unpin("d1")
-    store.unpin("d1")
+    store.unpin("ada", "d1")
+    store.unpin("ada", "d1")
     assert store.pins("ada") == {}
     store.forget("ada")
+
+
+def pin(store: Store, username: str, device: str, jwk: dict[str, str] = KEY) -> None:
+    store.add_secret(username, k := secrets.token_bytes(32))
+    store.pin(username, device, jwk, k)
+
+
+def test_unpinned_phone_leaves_a_trace(store: Store) -> None:
+    store.forget("ada")
+    assert not store.was_pinned("ada")
+    pin(store, "ada", "d1")
+    store.unpin("ada", "d1")
+    assert store.pins("ada") == {} and store.was_pinned("ada") and not store.was_pinned("bob")
+    pin(store, "ada", "d1", OTHER)
+    assert store.pins("ada") == {}  # a lost phone never comes back
+    pin(store, "ada", "d2")
+    assert store.pins("ada") == {"d2": KEY}
+    store.forget("ada")
+    assert not store.was_pinned("ada")
+
+
+def test_only_the_users_own_phone_is_unpinned(store: Store) -> None:
+    for name in ("ada", "bob"):
+        store.forget(name)
+        store.add_user(name, f"token of {name}")
+        pin(store, name, "d1")
+    store.unpin("bob", "d1")
+    store.unpin_by_token("token of nobody", "d1")
+    assert store.pins("ada") == {"d1": KEY} and store.pins("bob") == {}
+    store.unpin_by_token("token of ada", "d1")
+    assert store.pins("ada") == {}
+    store.forget("ada")
+    store.forget("bob")
 
 
 @pytest.mark.parametrize("other", ["Ada", "ada ", "áda", "ada\0"])

@@ -64,10 +64,16 @@ def test_forged_webhook_acts_never() -> None:
 
 def test_unbound_phone_is_unpinned() -> None:
     store = MemoryStore()
-    store.pin("ada", "d1", {"kty": "EC"}, b"")
-    body = event("device.unbound", token="t", device="d1")
-    assert inbox(store).receive(signed(body), body.encode(), lambda _: None) == 204
-    assert store.pins("ada") == {}
+    for name in ("ada", "bob"):
+        store.add_user(name, f"t-{name}")
+        store.add_secret(name, b"k")
+        store.pin(name, "d1", {"kty": "EC"}, b"k")
+    for token in ("t-nobody", "t-ada"):
+        body = event("device.unbound", token=token, device="d1")
+        assert inbox(store).receive(signed(body, token), body.encode(), lambda _: None) == 204
+        assert (store.pins("ada") == {}) is (token == "t-ada")
+    # The relay signs webhooks: it must not turn a user into one who never had a phone.
+    assert store.was_pinned("ada") and store.pins("bob") != {}
 
 
 @pytest.mark.parametrize("secret", ["", "whsec_", "whsec_c2hvcnQ=", "whsec_***"])

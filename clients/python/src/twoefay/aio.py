@@ -109,8 +109,7 @@ class AsyncRelay(BaseRelay):
     # MARK: Users
 
     async def is_enrolled(self, username: str) -> bool:
-        pins = await anyio.to_thread.run_sync(self.store.pins, username)
-        return bool(pins)
+        return await anyio.to_thread.run_sync(self.store.was_pinned, username)
 
     async def factors(self, username: str) -> list[Factor]:
         return await self._run(self._operations.factors(username))
@@ -123,6 +122,9 @@ class AsyncRelay(BaseRelay):
 
     async def forget(self, username: str) -> None:
         await self._run(self._operations.forget(username))
+
+    async def reset(self, username: str) -> None:
+        await self._run(self._operations.reset(username))
 
     async def call(self, method: str, path: str, body: Object | None = None) -> Object:
         return await self._run(self._operations.call(method, path, body))

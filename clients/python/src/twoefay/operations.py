@@ -208,7 +208,8 @@ class Operations:
         pins = yield from use(lambda: self.store.pins(login.username))
         if answer.get("proof") == "signed" and answer.get("device") not in pins:
             pins = yield from self._pins_of_new_phone(login.username, pins)
-        claims = check_success(self.policy, login, answer, pins, int(self.world.clock()))
+        was_pinned = yield from use(lambda: self.store.was_pinned(login.username))
+        claims = check_success(self.policy, login, answer, pins, was_pinned, int(self.world.clock()))
         if not (yield from use(lambda: self.store.spend(login.request))):
             raise ReceiptError("request_used")
         device, seen = _text(answer.get("device")), claims["uv"] if claims else None
@@ -240,12 +241,15 @@ class Operations:
 
     def unbind(self, username: str, device: str) -> Operation[None]:
         # First here: the phone must not count even if the relay cannot be reached.
-        yield from use(lambda: self.store.unpin(device))
+        yield from use(lambda: self.store.unpin(username, device))
         path = f"/user/{segment(username)}/devices/{segment(device)}"
         yield from self._delete(path)
 
     def forget(self, username: str) -> Operation[None]:
         yield from self._delete(f"/user/{segment(username)}")
+        yield from use(lambda: self.store.forget(username))
+
+    def reset(self, username: str) -> Operation[None]:
         yield from use(lambda: self.store.forget(username))
 
     def _delete(self, path: str) -> Operation[None]:

@@ -26,20 +26,23 @@ def require(holds: bool, reason: str, field: str | None = None) -> None:
 
 
 def check_success(
-    policy: Policy, login: Login, answer: Object, pins: Mapping[str, JWK], now: int
+    policy: Policy, login: Login, answer: Object, pins: Mapping[str, JWK], was_pinned: bool, now: int
 ) -> Object | None:
     """Checks a success that the relay reports. Returns the receipt's claims, or None if a word of
-    the relay was accepted: a code, or an unpinned phone."""
-    claims = _proved(policy, login, answer, pins)
+    the relay was accepted: a code, or the phone of a user of whom none was ever pinned."""
+    claims = _proved(policy, login, answer, pins, was_pinned)
     require(answer.get("challenge") == login.challenge, "challenge")
     _check_strength(login, answer)
     require(now - login.asked_at <= policy.longest_age, "age")
     return claims
 
 
-def _proved(policy: Policy, login: Login, answer: Object, pins: Mapping[str, JWK]) -> Object | None:
+def _proved(
+    policy: Policy, login: Login, answer: Object, pins: Mapping[str, JWK], was_pinned: bool
+) -> Object | None:
     proof = answer.get("proof")
-    trusts_phones = policy.allow_unpinned and not pins
+    # An unpinned phone counts as well: the relay reports the unbinding of phones.
+    trusts_phones = policy.allow_unpinned and not was_pinned and not pins
     if proof == "code" and policy.accept_codes:
         return None
     if proof in ("signed", "certificate", "website") and trusts_phones:

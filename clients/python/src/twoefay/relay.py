@@ -196,11 +196,12 @@ class Relay(BaseRelay):
     # MARK: Users
 
     def is_enrolled(self, username: str) -> bool:
-        """Whether a phone of the user is pinned, by the website's own store: the relay is not asked.
+        """Whether a phone of the user was ever pinned, by the website's own store.
 
-        Decide by this whether a user needs the second factor. A 404 must never decide it.
+        Decide by this whether a user needs the second factor. The relay is not asked: neither a 404
+        nor the unbinding of a phone makes this false, only `forget` and `reset` do.
         """
-        return bool(self.store.pins(username))
+        return self.store.was_pinned(username)
 
     def factors(self, username: str) -> list[Factor]:
         """The user's factors, as the relay says. Raises NotFound for an unknown user."""
@@ -211,12 +212,17 @@ class Relay(BaseRelay):
         return self._run(self._operations.user(username))
 
     def unbind(self, username: str, device: str) -> None:
-        """Unpins and unbinds a phone, for example a lost one."""
+        """Unpins and unbinds a phone, for example a lost one. The user stays enrolled."""
         self._run(self._operations.unbind(username, device))
 
     def forget(self, username: str) -> None:
         """Deletes the user, at the relay and in the store."""
         self._run(self._operations.forget(username))
+
+    def reset(self, username: str) -> None:
+        """Forgets in the store that the user ever had a phone, so that the password alone suffices to
+        bind a first one. For a help desk that has identified the user."""
+        self._run(self._operations.reset(username))
 
     def call(self, method: str, path: str, body: Object | None = None) -> Object:
         """Calls any other route of api.md, with the same retries and errors."""

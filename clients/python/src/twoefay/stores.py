@@ -38,12 +38,19 @@ class Store(Protocol):
         """Pins a key and deletes `k`. A pinned key is never replaced."""
 
     def pins(self, username: str) -> dict[str, JWK]:
-        """The pinned keys of this user by device, and of nobody else."""
+        """The pinned keys of this user by device, and of nobody else. Unpinned ones are left out."""
 
-    def unpin(self, device: str) -> None: ...
+    def was_pinned(self, username: str) -> bool:
+        """Whether a phone of this user was ever pinned, even if it was unpinned since."""
+
+    def unpin(self, username: str, device: str) -> None:
+        """Revokes a key for ever, but keeps its row: `was_pinned` must stay true."""
+
+    def unpin_by_token(self, token: str, device: str) -> None:
+        """The same, for the user with this id at the relay; nothing if there is none."""
 
     def forget(self, username: str) -> None:
-        """Deletes everything about the user."""
+        """Deletes everything about the user, also that a phone was pinned."""
 
     def open(self, request: str, now: int) -> None:
         """Stores the request of a new login."""
@@ -64,7 +71,7 @@ class MemoryStore:
         self._lock = threading.Lock()
         self._tokens: dict[str, str] = {}
         self._secrets: dict[str, list[bytes]] = {}
-        self._pins: dict[str, dict[str, JWK]] = {}
+        self._pins: dict[str, dict[str, JWK | None]] = {}  # None: unpinned
         self._open: dict[str, int] = {}
         self._seen: dict[str, int] = {}
 
@@ -88,12 +95,21 @@ class MemoryStore:
 
     def pins(self, username: str) -> dict[str, JWK]:
         with self._lock:
-            return dict(self._pins.get(username, {}))
+            phones = self._pins.get(username, {}).items()
+            return {device: jwk for device, jwk in phones if jwk is not None}
 
-    def unpin(self, device: str) -> None:
+    def was_pinned(self, username: str) -> bool:
+        return bool(self._pins.get(username))
+
+    def unpin(self, username: str, device: str) -> None:
         with self._lock:
-            for phones in self._pins.values():
-                phones.pop(device, None)
+            phones = self._pins.get(username, {})
+            if device in phones:
+                phones[device] = None
+
+    def unpin_by_token(self, token: str, device: str) -> None:
+        for username in [name for name, own in list(self._tokens.items()) if own == token]:
+            self.unpin(username, device)
 
     def forget(self, username: str) -> None:
         with self._lock:
@@ -123,7 +139,7 @@ _TABLES = (
     "twoefay_user (name VARCHAR(64) PRIMARY KEY, token VARCHAR(255) NOT NULL)",
     "twoefay_secret (name VARCHAR(64) NOT NULL, k VARCHAR(64) PRIMARY KEY)",
     "twoefay_phone (name VARCHAR(64) NOT NULL, device VARCHAR(255) NOT NULL,"
-    " jwk VARCHAR(1000) NOT NULL, PRIMARY KEY (name, device))",
+    " jwk VARCHAR(1000) NOT NULL, revoked SMALLINT DEFAULT 0 NOT NULL, PRIMARY KEY (name, device))",
     "twoefay_request (request VARCHAR(64) PRIMARY KEY, at BIGINT NOT NULL)",
     "twoefay_event (event VARCHAR(255) PRIMARY KEY, at BIGINT NOT NULL)",
 )
@@ -211,12 +227,25 @@ class DatabaseStore:
 
     def pins(self, username: str) -> dict[str, JWK]:
         with self._transaction() as run:
-            rows = run("SELECT device, jwk FROM twoefay_phone WHERE name = ?", key_of(username)).fetchall()
+            found = "SELECT device, jwk FROM twoefay_phone WHERE name = ? AND revoked = 0"
+            rows = run(found, key_of(username)).fetchall()
         return {str(device): json.loads(jwk) for device, jwk in rows}
 
-    def unpin(self, device: str) -> None:
+    def was_pinned(self, username: str) -> bool:
+        return bool(self._column("SELECT device FROM twoefay_phone WHERE name = ?", key_of(username)))
+
+    def unpin(self, username: str, device: str) -> None:
         with self._transaction() as run:
-            run("DELETE FROM twoefay_phone WHERE device = ?", device)
+            revoke = "UPDATE twoefay_phone SET revoked = 1 WHERE name = ? AND device = ?"
+            run(revoke, key_of(username), device)
+
+    def unpin_by_token(self, token: str, device: str) -> None:
+        with self._transaction() as run:
+            revoke = (
+                "UPDATE twoefay_phone SET revoked = 1 WHERE device = ?"
+                " AND name IN (SELECT name FROM twoefay_user WHERE token = ?)"
+            )
+            run(revoke, device, token)
 
     def forget(self, username: str) -> None:
         with self._transaction() as run:

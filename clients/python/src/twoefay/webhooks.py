@@ -77,9 +77,11 @@ class Webhooks:
         if self._store is None:
             act(event)
         elif not self._store.has_seen(event.id):
-            device = event.data.get("device")
-            if event.type == "device.unbound" and isinstance(device, str):
-                self._store.unpin(device)  # a lost phone must not count, whatever the relay says later
+            token, device = event.data.get("token"), event.data.get("device")
+            if event.type == "device.unbound" and isinstance(token, str) and isinstance(device, str):
+                # A lost phone must not count, whatever the relay says later. The user stays one who
+                # had a phone: the relay, which signs webhooks, cannot make room for another one.
+                self._store.unpin_by_token(token, device)
             act(event)
             self._store.see(event.id, int(self._clock()))
         return 204

@@ -17,6 +17,7 @@ class Phone(models.Model):
     name = models.CharField(max_length=64)
     device = models.CharField(max_length=255, db_index=True)
     jwk = models.JSONField()
+    revoked = models.BooleanField(default=False)
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=["name", "device"], name="twoefay_phone_once"),)

@@ -26,10 +26,18 @@ class DjangoStore:
         Secret.objects.filter(name=key_of(username), k=encode(k)).delete()
 
     def pins(self, username: str) -> dict[str, JWK]:
-        return dict(Phone.objects.filter(name=key_of(username)).values_list("device", "jwk"))
+        phones = Phone.objects.filter(name=key_of(username), revoked=False)
+        return dict(phones.values_list("device", "jwk"))
 
-    def unpin(self, device: str) -> None:
-        Phone.objects.filter(device=device).delete()
+    def was_pinned(self, username: str) -> bool:
+        return Phone.objects.filter(name=key_of(username)).exists()
+
+    def unpin(self, username: str, device: str) -> None:
+        Phone.objects.filter(name=key_of(username), device=device).update(revoked=True)
+
+    def unpin_by_token(self, token: str, device: str) -> None:
+        names = User.objects.filter(token=token).values("name")
+        Phone.objects.filter(name__in=names, device=device).update(revoked=True)
 
     @transaction.atomic
     def forget(self, username: str) -> None:

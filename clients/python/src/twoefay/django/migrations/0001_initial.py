@@ -49,6 +49,7 @@ class Migration(migrations.Migration):
                 ("name", models.CharField(max_length=64)),
                 ("device", models.CharField(db_index=True, max_length=255)),
                 ("jwk", models.JSONField()),
+                ("revoked", models.BooleanField(default=False)),
             ],
             options={
                 "constraints": [
