@@ -49,7 +49,8 @@ class Run:
 
     def pin(self, pinned: dict[str, dict[str, str]], username: str = "ada") -> None:
         for device, jwk in pinned.items():
-            self.store.pin(username, device, jwk, b"")
+            self.store.add_secret(username, b"", self.case["clock"])
+            assert self.store.pin(username, device, jwk, b"")
 
     def decide(self) -> dict[str, Any]:
         login = Login.from_json(self.given["login"] | {"number": self.given["login"].get("number")})
@@ -68,7 +69,7 @@ class Run:
         self.pin(self.given["pinned"], username)
         self.store.add_user(username, self.given["token"])
         for k in self.given["k"]:
-            self.store.add_secret(username, decode(k))
+            self.store.add_secret(username, decode(k), self.case["clock"])
         self.relay.confirm(username)
         return {"outcome": "pinned", "pinned": self.store.pins(username)}
 
@@ -82,7 +83,7 @@ class Run:
     def register(self) -> dict[str, Any]:
         made = self.relay.register(self.given["username"])
         assert self.given["k"] not in json.dumps(self.requests)
-        assert (made.uri is None) == (self.store.secrets("ada") == [])
+        assert (made.uri is None) == (self.store.secrets("ada", self.case["clock"]) == [])
         extra = {"sent_to": made.sent_to, "awaits": made.awaits}
         return {"outcome": "enrolment", "uri": made.uri, **{k: v for k, v in extra.items() if v}}
 

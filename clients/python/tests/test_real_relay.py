@@ -1,6 +1,7 @@
 """The whole conversation with a real relay and a real phone."""
 
 import queue
+import time
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -50,7 +51,7 @@ def test_login_is_approved_once(real: RealRelay, tmp_path) -> None:
         assert real.answer("approve", login.challenge, login.number, "ada") == 0
         decision = relay.wait(login)  # it also pins the phone, which was bound since
         assert decision.approved and decision.proof == "signed" and decision.user_verification == "none"
-        assert relay.is_enrolled("ada") and relay.store.secrets("ada") == []
+        assert relay.is_enrolled("ada") and relay.store.secrets("ada", int(time.time())) == []
         with pytest.raises(ReceiptError, match="request_used"):
             relay.wait(login)
         assert [factor.kind for factor in relay.factors("ada")] == ["pull", "mail"]

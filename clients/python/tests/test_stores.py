@@ -12,6 +12,7 @@ import pytest
 from twoefay import DatabaseStore, MemoryStore, SQLiteStore, Store
 
 KEY = {"kty": "EC", "crv": "P-256", "x": "x", "y": "y"}
+NOW = 1_795_334_400
 OTHER = KEY | {"x": "z"}
 
 
@@ -55,21 +56,50 @@ def test_old_requests_are_deleted(store: Store) -> None:
 
 def test_pinned_key_is_never_replaced(store: Store) -> None:
     store.forget("ada")
-    store.add_secret("ada", b"k" * 32)
-    store.add_secret("ada", b"l" * 32)
-    store.pin("ada", "d1", KEY, b"k" * 32)
-    store.pin("ada", "d1", OTHER, b"x" * 32)
+    assert pin(store, "ada", "d1") and not pin(store, "ada", "d1", OTHER)
     assert store.pins("ada") == {"d1": KEY}
-    assert store.secrets("ada") == [b"l" * 32]
     store.unpin("ada", "d1")
     store.unpin("ada", "d1")
     assert store.pins("ada") == {}
     store.forget("ada")
 
 
-def pin(store: Store, username: str, device: str, jwk: dict[str, str] = KEY) -> None:
-    store.add_secret(username, k := secrets.token_bytes(32))
-    store.pin(username, device, jwk, k)
+def pin(store: Store, username: str, device: str, jwk: dict[str, str] = KEY) -> bool:
+    store.add_secret(username, k := secrets.token_bytes(32), NOW)
+    return store.pin(username, device, jwk, k)
+
+
+def test_secret_pins_one_phone(store: Store) -> None:
+    store.forget("ada")
+    store.add_secret("ada", b"k" * 32, NOW)
+    with ThreadPoolExecutor(8) as pool:
+        pins = pool.map(lambda i: store.pin("ada", f"d{i}", KEY, b"k" * 32), range(8))
+        assert sorted(pins) == [False] * 7 + [True]
+    assert len(store.pins("ada")) == 1
+    store.forget("ada")
+
+
+def test_pin_closes_all_open_enrolments(store: Store) -> None:
+    for name in ("ada", "bob"):
+        store.forget(name)
+        store.add_secret(name, f"1 {name}".encode(), NOW)
+        store.add_secret(name, f"2 {name}".encode(), NOW)
+    assert not store.pin("ada", "d1", KEY, b"1 bob")
+    assert store.pin("ada", "d1", KEY, b"1 ada") and not store.pin("ada", "d2", KEY, b"2 ada")
+    assert store.secrets("ada", NOW) == [] and len(store.secrets("bob", NOW)) == 2
+    assert list(store.pins("ada")) == ["d1"]
+    # A key that is there already uses up no secret: the phone that has it is still to come.
+    store.add_secret("ada", b"3 ada", NOW)
+    assert not store.pin("ada", "d1", OTHER, b"3 ada") and store.secrets("ada", NOW) == [b"3 ada"]
+    store.forget("ada")
+    store.forget("bob")
+
+
+def test_old_secrets_do_not_count(store: Store) -> None:
+    store.forget("ada")
+    store.add_secret("ada", b"k", NOW)
+    assert store.secrets("ada", NOW + 86_399) == [b"k"] and store.secrets("ada", NOW + 86_400) == []
+    store.forget("ada")
 
 
 def test_unpinned_phone_leaves_a_trace(store: Store) -> None:
@@ -104,14 +134,14 @@ def test_only_the_users_own_phone_is_unpinned(store: Store) -> None:
 def test_names_are_compared_exactly(store: Store, other: str) -> None:
     store.forget("ada")
     store.add_user("ada", "t1")
-    store.pin("ada", "d1", KEY, b"k" * 32)
+    pin(store, "ada", "d1")
     assert store.pins(other) == {} and store.token(other) is None
     store.forget(other)
     assert store.pins("ada") == {"d1": KEY} and store.token("ada") == "t1"
     store.add_user("ada", "t2")
     assert store.token("ada") == "t2"
     store.forget("ada")
-    assert store.pins("ada") == {} and store.token("ada") is None and store.secrets("ada") == []
+    assert store.pins("ada") == {} and store.token("ada") is None and store.secrets("ada", NOW) == []
 
 
 def test_events_are_remembered(store: Store) -> None:

@@ -66,7 +66,7 @@ def test_unbound_phone_is_unpinned() -> None:
     store = MemoryStore()
     for name in ("ada", "bob"):
         store.add_user(name, f"t-{name}")
-        store.add_secret(name, b"k")
+        store.add_secret(name, b"k", NOW)
         store.pin(name, "d1", {"kty": "EC"}, b"k")
     for token in ("t-nobody", "t-ada"):
         body = event("device.unbound", token=token, device="d1")

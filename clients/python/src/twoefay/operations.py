@@ -39,6 +39,9 @@ class Operations:
     store: Store
     world: World
 
+    def _now(self) -> int:
+        return int(self.world.clock())
+
     # MARK: Enrolment
 
     def register(self, username: str, optional: dict[str, str | None]) -> Operation[Enrolment]:
@@ -68,7 +71,7 @@ class Operations:
         made = enrolment(token, activation, k)
         yield from use(lambda: self.store.add_user(username, token))
         if made.uri is not None:
-            yield from use(lambda: self.store.add_secret(username, k))
+            yield from use(lambda: self.store.add_secret(username, k, self._now()))
         return made
 
     def confirm(self, username: str) -> Operation[list[str]]:
@@ -84,14 +87,14 @@ class Operations:
             id = text(device, "device")
             if id in pins or device.get("state") != "active" or device.get("binding") is None:
                 continue
-            secrets = yield from use(lambda: self.store.secrets(username))
+            secrets = yield from use(lambda: self.store.secrets(username, self._now()))
             try:
                 jwk, k = check_binding(self.policy, device, text(user, "token"), secrets)
             except BindingError as error:
                 fault = error
                 continue
-            yield from use(partial(self.store.pin, username, id, jwk, k))
-            pinned.append(id)
+            if (yield from use(partial(self.store.pin, username, id, jwk, k))):
+                pinned.append(id)
         if fault is not None and not pinned:
             raise fault
         return pinned
@@ -131,7 +134,7 @@ class Operations:
             "expires_in": expires_in,
         }
         body = sent | {name: value for name, value in further.items() if value is not None}
-        now = int(self.world.clock())
+        now = self._now()
         yield from use(lambda: self.store.open(sent["request"], now))
         answer = yield from send(self.world, Call("POST", "/login", body, headers), 201)
         answered = optional(answer, "number")
@@ -209,7 +212,7 @@ class Operations:
         if answer.get("proof") == "signed" and answer.get("device") not in pins:
             pins = yield from self._pins_of_new_phone(login.username, pins)
         was_pinned = yield from use(lambda: self.store.was_pinned(login.username))
-        claims = check_success(self.policy, login, answer, pins, was_pinned, int(self.world.clock()))
+        claims = check_success(self.policy, login, answer, pins, was_pinned, self._now())
         if not (yield from use(lambda: self.store.spend(login.request))):
             raise ReceiptError("request_used")
         device, seen = _text(answer.get("device")), claims["uv"] if claims else None
@@ -217,7 +220,7 @@ class Operations:
 
     def _pins_of_new_phone(self, username: str, pins: dict[str, Any]) -> Operation[dict[str, Any]]:
         """The phone may have been bound since: its binding proves its key now as well as then."""
-        if not (yield from use(lambda: self.store.secrets(username))):
+        if not (yield from use(lambda: self.store.secrets(username, self._now()))):
             return pins
         yield from self.confirm(username)
         return (yield from use(lambda: self.store.pins(username)))

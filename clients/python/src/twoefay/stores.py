@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from .jws import JWK, decode, encode
 
 REQUEST_LIFE = 86_400
+SECRET_LIFE = 86_400
 EVENT_LIFE = 30 * 86_400
 
 
@@ -29,13 +30,15 @@ class Store(Protocol):
 
     def token(self, username: str) -> str | None: ...
 
-    def add_secret(self, username: str, k: bytes) -> None:
+    def add_secret(self, username: str, k: bytes, now: int) -> None:
         """Stores the `k` of an open enrolment. A user may have several."""
 
-    def secrets(self, username: str) -> list[bytes]: ...
+    def secrets(self, username: str, now: int) -> list[bytes]:
+        """The user's `k`s of the last day: later a code that somebody kept must not count."""
 
-    def pin(self, username: str, device: str, jwk: JWK, k: bytes) -> None:
-        """Pins a key and deletes `k`. A pinned key is never replaced."""
+    def pin(self, username: str, device: str, jwk: JWK, k: bytes) -> bool:
+        """Pins a key and deletes every `k` of the user. False, and nothing is changed, if this `k` is
+        not there any more, or if the phone has a key already: it is never replaced."""
 
     def pins(self, username: str) -> dict[str, JWK]:
         """The pinned keys of this user by device, and of nobody else. Unpinned ones are left out."""
@@ -70,7 +73,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._tokens: dict[str, str] = {}
-        self._secrets: dict[str, list[bytes]] = {}
+        self._secrets: dict[str, dict[bytes, int]] = {}
         self._pins: dict[str, dict[str, JWK | None]] = {}  # None: unpinned
         self._open: dict[str, int] = {}
         self._seen: dict[str, int] = {}
@@ -81,17 +84,22 @@ class MemoryStore:
     def token(self, username: str) -> str | None:
         return self._tokens.get(username)
 
-    def add_secret(self, username: str, k: bytes) -> None:
+    def add_secret(self, username: str, k: bytes, now: int) -> None:
         with self._lock:
-            self._secrets.setdefault(username, []).append(k)
+            self._secrets.setdefault(username, {})[k] = now
 
-    def secrets(self, username: str) -> list[bytes]:
-        return list(self._secrets.get(username, []))
-
-    def pin(self, username: str, device: str, jwk: JWK, k: bytes) -> None:
+    def secrets(self, username: str, now: int) -> list[bytes]:
         with self._lock:
-            self._pins.setdefault(username, {}).setdefault(device, jwk)
-            self._secrets[username] = [other for other in self._secrets.get(username, []) if other != k]
+            return [k for k, at in self._secrets.get(username, {}).items() if at > now - SECRET_LIFE]
+
+    def pin(self, username: str, device: str, jwk: JWK, k: bytes) -> bool:
+        with self._lock:
+            phones = self._pins.setdefault(username, {})
+            if k not in self._secrets.get(username, {}) or device in phones:
+                return False
+            del self._secrets[username]
+            phones[device] = jwk
+            return True
 
     def pins(self, username: str) -> dict[str, JWK]:
         with self._lock:
@@ -123,7 +131,8 @@ class MemoryStore:
             self._open[request] = now
 
     def spend(self, request: str) -> bool:
-        return self._open.pop(request, None) is not None
+        with self._lock:  # `open` copies the table, and would bring the request back
+            return self._open.pop(request, None) is not None
 
     def has_seen(self, event: str) -> bool:
         return event in self._seen
@@ -137,7 +146,7 @@ class MemoryStore:
 # VARCHAR rather than TEXT: MySQL has no key over a TEXT.
 _TABLES = (
     "twoefay_user (name VARCHAR(64) PRIMARY KEY, token VARCHAR(255) NOT NULL)",
-    "twoefay_secret (name VARCHAR(64) NOT NULL, k VARCHAR(64) PRIMARY KEY)",
+    "twoefay_secret (name VARCHAR(64) NOT NULL, k VARCHAR(64) PRIMARY KEY, at BIGINT NOT NULL)",
     "twoefay_phone (name VARCHAR(64) NOT NULL, device VARCHAR(255) NOT NULL,"
     " jwk VARCHAR(1000) NOT NULL, revoked SMALLINT DEFAULT 0 NOT NULL, PRIMARY KEY (name, device))",
     "twoefay_request (request VARCHAR(64) PRIMARY KEY, at BIGINT NOT NULL)",
@@ -149,6 +158,11 @@ def key_of(username: str) -> str:
     """The name as a key. Databases compare texts without case or trailing spaces, as their collation
     says: another user's phone must not count because of that."""
     return hashlib.sha256(username.encode()).hexdigest()
+
+
+def _is_double(error: Exception) -> bool:
+    """Whether a row is there already. Each driver has its own class with this name, by DB-API 2.0."""
+    return any(kind.__name__ == "IntegrityError" for kind in type(error).__mro__)
 
 
 class DatabaseStore:
@@ -194,8 +208,7 @@ class DatabaseStore:
             with self._transaction() as run:
                 run(statement, *values)
         except Exception as error:
-            # Each driver has its own class with this name, as DB-API 2.0 demands.
-            if not any(kind.__name__ == "IntegrityError" for kind in type(error).__mro__):
+            if not _is_double(error):
                 raise
 
     def _column(self, statement: str, *values: object) -> list[str]:
@@ -211,19 +224,32 @@ class DatabaseStore:
         found = self._column("SELECT token FROM twoefay_user WHERE name = ?", key_of(username))
         return found[0] if found else None
 
-    def add_secret(self, username: str, k: bytes) -> None:
+    def add_secret(self, username: str, k: bytes, now: int) -> None:
         with self._transaction() as run:
-            run("INSERT INTO twoefay_secret (name, k) VALUES (?, ?)", key_of(username), encode(k))
+            run("DELETE FROM twoefay_secret WHERE at < ?", now - SECRET_LIFE)
+            insert = "INSERT INTO twoefay_secret (name, k, at) VALUES (?, ?, ?)"
+            run(insert, key_of(username), encode(k), now)
 
-    def secrets(self, username: str) -> list[bytes]:
-        found = self._column("SELECT k FROM twoefay_secret WHERE name = ?", key_of(username))
-        return [decode(k) for k in found]
+    def secrets(self, username: str, now: int) -> list[bytes]:
+        select = "SELECT k FROM twoefay_secret WHERE name = ? AND at > ?"
+        return [decode(k) for k in self._column(select, key_of(username), now - SECRET_LIFE)]
 
-    def pin(self, username: str, device: str, jwk: JWK, k: bytes) -> None:
-        row = (key_of(username), device, json.dumps(jwk))
-        self._insert("INSERT INTO twoefay_phone (name, device, jwk) VALUES (?, ?, ?)", *row)
-        with self._transaction() as run:
-            run("DELETE FROM twoefay_secret WHERE name = ? AND k = ?", key_of(username), encode(k))
+    def pin(self, username: str, device: str, jwk: JWK, k: bytes) -> bool:
+        name = key_of(username)
+        try:
+            with self._transaction() as run:
+                # First: of two that run at once, the second waits here, and then finds no row.
+                delete = "DELETE FROM twoefay_secret WHERE name = ?"
+                if run(f"{delete} AND k = ?", name, encode(k)).rowcount != 1:
+                    return False
+                run(delete, name)
+                insert = "INSERT INTO twoefay_phone (name, device, jwk) VALUES (?, ?, ?)"
+                run(insert, name, device, json.dumps(jwk))
+        except Exception as error:
+            if not _is_double(error):
+                raise
+            return False
+        return True
 
     def pins(self, username: str) -> dict[str, JWK]:
         with self._transaction() as run:

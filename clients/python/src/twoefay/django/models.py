@@ -11,6 +11,7 @@ class User(models.Model):
 class Secret(models.Model):
     k = models.CharField(max_length=64, primary_key=True)
     name = models.CharField(max_length=64, db_index=True)
+    at = models.BigIntegerField(db_index=True)
 
 
 class Phone(models.Model):

@@ -1,9 +1,9 @@
 """A store on Django's models, in the website's own database."""
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from ..jws import JWK, decode, encode
-from ..stores import EVENT_LIFE, REQUEST_LIFE, key_of
+from ..stores import EVENT_LIFE, REQUEST_LIFE, SECRET_LIFE, key_of
 from .models import Event, Phone, Request, Secret, User
 
 
@@ -14,16 +14,26 @@ class DjangoStore:
     def token(self, username: str) -> str | None:
         return User.objects.filter(name=key_of(username)).values_list("token", flat=True).first()
 
-    def add_secret(self, username: str, k: bytes) -> None:
-        Secret.objects.create(name=key_of(username), k=encode(k))
+    def add_secret(self, username: str, k: bytes, now: int) -> None:
+        Secret.objects.filter(at__lt=now - SECRET_LIFE).delete()
+        Secret.objects.create(name=key_of(username), k=encode(k), at=now)
 
-    def secrets(self, username: str) -> list[bytes]:
-        return [decode(k) for k in Secret.objects.filter(name=key_of(username)).values_list("k", flat=True)]
+    def secrets(self, username: str, now: int) -> list[bytes]:
+        found = Secret.objects.filter(name=key_of(username), at__gt=now - SECRET_LIFE)
+        return [decode(k) for k in found.values_list("k", flat=True)]
 
-    @transaction.atomic
-    def pin(self, username: str, device: str, jwk: JWK, k: bytes) -> None:
-        Phone.objects.get_or_create(name=key_of(username), device=device, defaults={"jwk": jwk})
-        Secret.objects.filter(name=key_of(username), k=encode(k)).delete()
+    def pin(self, username: str, device: str, jwk: JWK, k: bytes) -> bool:
+        secrets = Secret.objects.filter(name=key_of(username))
+        try:
+            with transaction.atomic():
+                # First: of two that run at once, the second waits here, and then finds no row.
+                if secrets.filter(k=encode(k)).delete()[0] != 1:
+                    return False
+                secrets.delete()
+                Phone.objects.create(name=key_of(username), device=device, jwk=jwk)
+        except IntegrityError:
+            return False
+        return True
 
     def pins(self, username: str) -> dict[str, JWK]:
         phones = Phone.objects.filter(name=key_of(username), revoked=False)

@@ -28,6 +28,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("k", models.CharField(max_length=64, primary_key=True, serialize=False)),
                 ("name", models.CharField(db_index=True, max_length=64)),
+                ("at", models.BigIntegerField(db_index=True)),
             ],
         ),
         migrations.CreateModel(
