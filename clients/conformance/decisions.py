@@ -264,6 +264,25 @@ def weaker() -> Iterator[Object]:
     yield lie(
         "code-where-a-phone-was-asked", "The website asked for a phone.", code, "factor",
         website=trusting, asked=login(factors=["push"]))
+    yield lie(
+        "code-as-push", "A code is no answer of a phone, whatever factor and assurance the relay names.",
+        code | {"factor": "push", "assurance": "high"}, "factor",
+        website=trusting, asked=login(factors=["push"], min_assurance="high"))
+    for factor in ("push", "pull", "trust-me", None, ["totp"]):
+        yield lie(
+            f"code-of-{'list' if isinstance(factor, list) else factor}", "No code is of this factor.",
+            code | {"factor": factor}, "factor", website=trusting)
+    for factor, most, above in (
+        ("totp", "substantial", "high"), ("hotp", "substantial", "high"), ("recovery", "substantial", "high"),
+        ("sms", "restricted", "substantial"), ("mail", "low", "restricted"), ("operator", "low", "restricted"),
+    ):
+        yield decide(
+            f"code-of-{factor}", "A code of this factor, with the most that it can assure.",
+            reply(code | {"factor": factor, "assurance": most}), {"outcome": "approved", "proof": "code"},
+            website=trusting, asked=login(min_assurance=most))
+        yield lie(
+            f"code-of-{factor}-raised", "No code of this factor can assure so much.",
+            code | {"factor": factor, "assurance": above}, "assurance", website=trusting)
     for proof in ("certificate", "website"):
         yield lie(
             f"{proof}-where-codes-count", "Codes are accepted, and no other word of the relay.",

@@ -16,6 +16,15 @@ from .policy import Policy
 
 _VERIFICATIONS: tuple[UserVerification, ...] = ("none", "passcode", "biometric")
 _ASSURANCES = ("low", "restricted", "substantial", "high")
+# The most that a code of each factor assures (docs/websites/api.md).
+_MOST_OF_CODE = {
+    "totp": "substantial",
+    "hotp": "substantial",
+    "recovery": "substantial",
+    "sms": "restricted",
+    "mail": "low",
+    "operator": "low",
+}
 _OF_RELAY = {"place", "device", "created_at", "expires_at"}
 _MOST_BYTES = 65_536
 
@@ -53,11 +62,16 @@ def _proved(
 
 def _check_strength(login: Login, answer: Object) -> None:
     """The relay's word, but an honest one must not be weaker than the website asked."""
+    factor, word = answer.get("factor"), answer.get("assurance")
+    if answer.get("proof") == "code":
+        require(isinstance(factor, str) and factor in _MOST_OF_CODE, "factor")
     if login.factors is not None:
-        used = "push" if answer.get("factor") == "pull" else answer.get("factor")
+        used = "push" if factor == "pull" else factor
         require(used in login.factors, "factor")
+    if answer.get("proof") == "code":
+        most = _ASSURANCES.index(_MOST_OF_CODE[str(factor)])
+        require(word not in _ASSURANCES[most + 1 :], "assurance")
     if login.min_assurance is not None:
-        word = answer.get("assurance")
         require(
             word in _ASSURANCES and _ASSURANCES.index(word) >= _ASSURANCES.index(login.min_assurance),
             "assurance",
