@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from collections.abc import Callable
 
 import httpx
 import pytest
@@ -15,6 +16,7 @@ from twoefay import (
     MemoryStore,
     OddAnswer,
     Relay,
+    TwoefayError,
     Unavailable,
     Unreachable,
 )
@@ -121,6 +123,63 @@ def test_waiting_in_a_visitors_request_does_not_sleep_for_a_limit() -> None:
     with pytest.raises(Limited):
         relay(Script(problem("limited", 429, {"retry-after": "4"})), clock=clock).wait(login, within=10)
     assert clock.pauses == []
+
+
+class Held:
+    """A relay that answers after a time: each step is the time and the answer."""
+
+    def __init__(self, clock: Clock, *steps: tuple[float, Callable[[], httpx.Response]]) -> None:
+        self.clock, self.steps = clock, list(steps)
+
+    def __call__(self, _: httpx.Request) -> httpx.Response:
+        seconds, answer = self.steps.pop(0)
+        self.clock.now += seconds
+        return answer()
+
+
+def lost() -> httpx.Response:
+    raise httpx.RemoteProtocolError("lost")
+
+
+def gateway() -> httpx.Response:
+    return reply(504, {"content-type": "text/html"}, "<h1>Gateway timeout</h1>")
+
+
+def unavailable() -> httpx.Response:
+    return problem("unavailable", 503)
+
+
+def denied() -> httpx.Response:
+    return reply(200, JSON, '{"login": "failure", "reason": "denied"}')
+
+
+@pytest.mark.parametrize("within", [None, 120])
+def test_held_request_that_is_lost_is_repeated(within: float | None) -> None:
+    for fault in (lost, gateway, unavailable):
+        clock = Clock()
+        login = Login("c" * 32, "47", int(clock()), {"username": "ada", "request": "r"})
+        held = Held(clock, (58, fault), (0, denied))
+        assert relay(held, clock=clock).wait(login, within=within).reason == "denied"
+
+
+def test_wait_without_end_survives_a_long_outage() -> None:
+    for fault in (lost, gateway, unavailable):
+        clock = Clock()
+        login = Login("c" * 32, "47", int(clock()), {"username": "ada", "request": "r"})
+        held = Held(clock, *[(2, fault)] * 40, (0, denied))
+        assert relay(held, clock=clock).wait(login).reason == "denied"
+
+
+def test_wait_without_end_ends_with_the_challenge() -> None:
+    clock = Clock()
+    login = Login("c" * 32, "47", int(clock()), {"username": "ada", "request": "r"})
+    begun = clock()
+    with pytest.raises(Unreachable):
+        relay(lambda _: lost(), clock=clock).wait(login)
+    assert 590 <= clock() - begun <= 600
+    for page in (reply(404, {"content-type": "text/html"}, ""), problem("not_found", 404)):
+        with pytest.raises(TwoefayError):
+            relay(Script(page), clock=clock).wait(login)
 
 
 def test_lost_answer_of_a_registration_leads_to_another_code() -> None:

@@ -8,12 +8,12 @@ from typing import Any
 from .answers import objects, optional, text
 from .bindings import check_binding
 from .enrolment import Enrolment, enrolment
-from .errors import BindingError, Limited, NotFound, OddAnswer, ReceiptError, ShownOnce
+from .errors import BindingError, Limited, NotFound, OddAnswer, ReceiptError, ShownOnce, TwoefayError
 from .jsontext import Object
 from .login import Assurance, Decision, Login
 from .policy import Policy
 from .receipts import check_success
-from .steps import Call, Operation, Pause, World, send, use
+from .steps import Call, Operation, Pause, World, may_pass, send, use
 from .stores import Store
 from .texts import address, browser, segment
 
@@ -174,9 +174,10 @@ class Operations:
             hold = int(max(0, min(end - begun, LONGEST_HOLD)))
             try:
                 answer = yield from self.state(login, hold)
-            except Limited as limit:
-                pause = float(limit.retry_after or 5)
-                if within is not None or self.world.monotonic() + pause > end:
+            except TwoefayError as error:
+                pause = float(getattr(error, "retry_after", None) or 5)
+                passes = isinstance(error, Limited) or may_pass(error)
+                if not passes or within is not None or self.world.monotonic() + pause > end:
                     raise
                 yield Pause(pause)
                 continue

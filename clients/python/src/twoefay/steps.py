@@ -5,6 +5,7 @@ a pause), and gets the result back. So the rules of retries and checks exist onc
 them without a network.
 """
 
+import math
 import secrets
 import time
 from collections.abc import Callable, Generator
@@ -64,21 +65,23 @@ def use(work: Callable[[], T]) -> Operation[T]:
 def send(world: World, call: Call, *statuses: int, patience: float = 3) -> Operation[Object]:
     """Sends a call, and repeats it while that may help and the patience lasts.
 
+    The patience counts from the first failure: a held request may be lost after a minute.
     A repetition has no second effect: a POST keeps its Idempotency-Key, and a deleted object stays
     deleted. 429 is never repeated, since it would sleep in the visitor's request.
     """
     # /auth changes nothing, and takes no key: a stored answer would say `wait` for ever.
     if call.method == "POST" and call.path != "/auth":
         call.headers["idempotency-key"] = world.random(16).hex()
-    end, pause = world.monotonic() + patience, 0.1
+    end, pause = math.inf, 0.1
     while True:
         answer: Answer | Unreachable = yield call
         error = _error(answer, statuses)
         if error is None and isinstance(answer, Answer):
             return answers.read(answer, *statuses)
         assert error is not None
+        end = min(end, world.monotonic() + patience)
         wait = max(pause * (1 + world.random(1)[0] / 512), _wish(error))
-        if not _may_pass(error, call) or world.monotonic() + wait > end:
+        if not may_pass(error, call.method) or world.monotonic() + wait > end:
             raise error
         yield Pause(wait)
         pause *= 2
@@ -94,15 +97,16 @@ def _wish(error: TwoefayError) -> float:
     return float(getattr(error, "retry_after", None) or 0)
 
 
-def _may_pass(error: TwoefayError, call: Call) -> bool:
+def may_pass(error: TwoefayError, method: str = "POST") -> bool:
+    """Whether the same call may succeed soon, and may be repeated."""
     match error:
         case Unavailable():
             return True
         case Conflict():
             return error.retry_after is not None  # the first attempt still runs
         case OddAnswer():  # a proxy that got no answer from the relay
-            return error.status in (502, 503, 504) and call.method != "PATCH"
+            return error.status in (502, 503, 504) and method != "PATCH"
         case Unreachable():
-            return call.method != "PATCH"  # it may have been done, and some must not be done twice
+            return method != "PATCH"  # it may have been done, and some must not be done twice
         case _:
             return False
