@@ -121,6 +121,7 @@ def asked() -> Iterator[Object]:
         ("port", "10.0.0.1:5555", None), ("zeros", "010.0.0.1", None), ("word", "unknown", None),
         ("empty", "", None), ("zone", "fe80::1%eth0", None), ("list", "192.0.2.7, 10.0.0.1", None),
         ("long-v6", "2001:DB8:0:0:0:0:0:1", "2001:db8::1"),
+        ("mapped", "::ffff:192.0.2.7", "192.0.2.7"),
     ):
         yield ask(f"ask-ip-{name}", "An address is sent in its short form; what is none is left out.",
                   {"ip": sent} if sent else {}, ip=ip)
@@ -193,6 +194,11 @@ def factors() -> Iterator[Object]:
     yield ask("problem-approval-required", "The user has to approve first.",
               problem("approval_required", 403, challenge=CHALLENGE, number="12"),
               error("approval_required", "approval_required", challenge=CHALLENGE, number="12"))
+    yield ask("problem-approval-odd", "What could not stand in a page or a path is left out.",
+              problem("approval_required", 403, challenge="../../x", number="<b>12</b>"),
+              error("approval_required", "approval_required", challenge="", number=None))
+    yield ask("problem-odd-faults", "The list of faults is none.", problem("invalid", 400, errors=7),
+              error("invalid", "invalid"))
     yield ask("problem-limited", "A limit is told at once, with the pause; the client never sleeps for it.",
               problem("limited", 429, {"retry-after": "7"}), error("limited", "limited", retry_after=7))
     yield ask("problem-limited-without-pause", "A limit without a pause.", problem("limited", 429), error("limited", "limited"))

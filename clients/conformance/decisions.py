@@ -77,6 +77,8 @@ def forged() -> Iterator[Object]:
     yield lie("no-receipt", "An approval without a receipt.", honest.answer(receipt=None), "incomplete")
     yield lie("no-context", "An approval without a context.", honest.answer(context=None), "incomplete")
     yield lie("no-device", "An approval without a phone.", honest.answer(device=None), "incomplete")
+    for name, device in (("list", []), ("object", {}), ("integer", 7)):
+        yield lie(f"device-{name}", "The phone is not a text.", honest.answer(device=device), "incomplete")
     yield lie("receipt-not-text", "The receipt is not a text.", honest.answer(receipt=7), "incomplete")
     for proof in ("code", "certificate", "website"):
         yield lie(
@@ -314,6 +316,7 @@ def broken() -> Iterator[Object]:
         ("not-json", reply("<html>welcome</html>", kind="text/html")),
         ("json-as-html", reply(honest, kind="text/html")),
         ("empty", reply("")),
+        ("half-a-character", reply('{"login": "wait", "reason": "\\ud800"}')),
         ("list", reply([honest])),
         ("redirect", reply(honest, 302, location="https://login.example.org/auth")),
         ("other-status", reply(honest, 299)),

@@ -5,8 +5,12 @@ Problems of the relay are told apart by their `code`, never by the status alone:
 clients (clients/README.md).
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
+
+NUMBER = "[0-9]{2,6}"
+CHALLENGE = "[A-Za-z0-9_-]{1,128}"
 
 
 class TwoefayError(Exception):
@@ -69,9 +73,10 @@ class Refused(TwoefayError):
         self.code = str(problem["code"])
         self.status = status
         self.detail = str(problem.get("detail", ""))
+        errors = problem.get("errors")
         self.faults = {
             str(fault.get("parameter")): str(fault.get("code"))
-            for fault in problem.get("errors") or []
+            for fault in (errors if isinstance(errors, list) else [])
             if isinstance(fault, Mapping)
         }
         self.request_id = headers.get("request-id")
@@ -106,12 +111,16 @@ class ApprovalRequired(Refused):
 
     @property
     def challenge(self) -> str:
-        return str(self.problem.get("challenge", ""))
+        return self._matching("challenge", CHALLENGE) or ""
 
     @property
     def number(self) -> str | None:
-        number = self.problem.get("number")
-        return number if isinstance(number, str) else None
+        return self._matching("number", NUMBER)
+
+    def _matching(self, name: str, pattern: str) -> str | None:
+        """A member that can stand in a page or a path; None if it is anything else."""
+        value = self.problem.get(name)
+        return value if isinstance(value, str) and re.fullmatch(pattern, value) else None
 
 
 class CodesLocked(Refused):

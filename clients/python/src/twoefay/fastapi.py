@@ -44,10 +44,12 @@ class SecondFactor:
         try:
             login = await self.relay.ask(
                 username,
-                ip=request.client.host if request.client else None,
-                user_agent=request.headers.get("user-agent"),
-                accept_language=request.headers.get("accept-language"),
-                **asked,
+                **{
+                    "ip": request.client.host if request.client else None,
+                    "user_agent": request.headers.get("user-agent"),
+                    "accept_language": request.headers.get("accept-language"),
+                    **asked,
+                },
             )
         except TwoefayError as error:
             return self._show(request, None, pages.page_of_error(error))

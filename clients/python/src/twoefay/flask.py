@@ -36,10 +36,12 @@ class SecondFactor:
         try:
             login = self.relay.ask(
                 username,
-                ip=request.remote_addr,
-                user_agent=request.headers.get("user-agent"),
-                accept_language=request.headers.get("accept-language"),
-                **asked,
+                **{
+                    "ip": request.remote_addr,
+                    "user_agent": request.headers.get("user-agent"),
+                    "accept_language": request.headers.get("accept-language"),
+                    **asked,
+                },
             )
         except TwoefayError as error:
             return self._show(None, pages.page_of_error(error))

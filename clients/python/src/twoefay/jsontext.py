@@ -9,11 +9,15 @@ Object = dict[str, Any]
 def read_object(data: bytes) -> Object:
     """Returns an object of JSON. Raises ValueError for other values, and if a name occurs twice."""
     try:
-        value = json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant)
+        text = data.decode("utf-8")
+        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     if not isinstance(value, dict):
         raise ValueError("not an object")
+    if "\\ud" in text.lower():
+        # Half of a surrogate pair is no character: no database or page could take it.
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
     return value
 
 

@@ -8,7 +8,17 @@ from typing import Any
 from .answers import objects, optional, text
 from .bindings import check_binding
 from .enrolment import Enrolment, enrolment
-from .errors import BindingError, Limited, NotFound, OddAnswer, ReceiptError, ShownOnce, TwoefayError
+from .errors import (
+    CHALLENGE,
+    NUMBER,
+    BindingError,
+    Limited,
+    NotFound,
+    OddAnswer,
+    ReceiptError,
+    ShownOnce,
+    TwoefayError,
+)
 from .jsontext import Object
 from .login import Assurance, Decision, Login
 from .policy import Policy
@@ -138,13 +148,13 @@ class Operations:
         yield from use(lambda: self.store.open(sent["request"], now))
         answer = yield from send(self.world, Call("POST", "/login", body, headers), 201)
         answered = optional(answer, "number")
-        if answered is not None and not re.fullmatch("[0-9]{2,6}", answered):
+        if answered is not None and not re.fullmatch(NUMBER, answered):
             raise OddAnswer("the number is none")
         # The website chooses a number so that the relay cannot. Without a phone there is none.
         if number is not None and answered not in (None, number):
             raise OddAnswer("the number differs from the one that was asked for")
         challenge = text(answer, "challenge")
-        if not re.fullmatch("[A-Za-z0-9_-]{1,128}", challenge):
+        if not re.fullmatch(CHALLENGE, challenge):
             raise OddAnswer("the challenge is no id")
         return Login(
             challenge=challenge,
@@ -210,7 +220,7 @@ class Operations:
         if word == "failure":
             return Decision("denied", _text(answer.get("reason")), **facts, answer=answer)
         pins = yield from use(lambda: self.store.pins(login.username))
-        if answer.get("proof") == "signed" and answer.get("device") not in pins:
+        if answer.get("proof") == "signed" and _text(answer.get("device")) not in pins:
             pins = yield from self._pins_of_new_phone(login.username, pins)
         was_pinned = yield from use(lambda: self.store.was_pinned(login.username))
         claims = check_success(self.policy, login, answer, pins, was_pinned, self._now())

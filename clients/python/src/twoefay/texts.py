@@ -31,7 +31,7 @@ def address(ip: str | None) -> str | None:
         return None
     if isinstance(parsed, ipaddress.IPv6Address) and parsed.scope_id:
         return None
-    return str(parsed)
+    return str(getattr(parsed, "ipv4_mapped", None) or parsed)  # a socket for both families maps them
 
 
 def segment(value: str) -> str:

@@ -7,9 +7,9 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth import login as log_in
 from django.contrib.auth.base_user import AbstractBaseUser
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.middleware.csrf import get_token
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect, render, resolve_url
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.csrf import csrf_protect
@@ -36,10 +36,12 @@ def start(request: HttpRequest, user: AbstractBaseUser, target: str = "", **aske
     try:
         login = relay().ask(
             user.get_username(),
-            ip=request.META.get("REMOTE_ADDR"),
-            user_agent=request.headers.get("user-agent"),
-            accept_language=request.headers.get("accept-language"),
-            **asked,
+            **{
+                "ip": request.META.get("REMOTE_ADDR"),
+                "user_agent": request.headers.get("user-agent"),
+                "accept_language": request.headers.get("accept-language"),
+                **asked,
+            },
         )
     except TwoefayError as error:
         return _show(request, None, pages.page_of_error(error))
@@ -75,7 +77,8 @@ def page(request: HttpRequest) -> HttpResponse:
     if user.get_username() != pending.login.username or not user.is_active:
         return _show(request, None, Page("Log in again.", 403, ended=True))
     log_in(request, user, kept["backend"])  # it also changes the session's key
-    return redirect(pending.target or settings.LOGIN_REDIRECT_URL)
+    # A path is no name of a view, for which `redirect` would look first.
+    return HttpResponseRedirect(pending.target or resolve_url(settings.LOGIN_REDIRECT_URL))
 
 
 @require_GET
