@@ -220,7 +220,12 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         // is no more.
         handleEvents(loop.now)
         // The shutdown notice leaves in one piece with the answer before it.
-        if state.isDraining, !session.send(into: &output, enough: enough) { link.end(.finished) }
+        guard state.isDraining else { return }
+        guard session.send(into: &output, enough: enough) else {
+            link.end(.finished)
+            return
+        }
+        handleEvents(loop.now)
     }
 
     func transportIsDrained() -> Bool {

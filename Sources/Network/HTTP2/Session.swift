@@ -183,9 +183,15 @@ final class Session {
     /// Gives received bytes to libnghttp2. Returns false after an error that ends the connection.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         decodedNow = 0
-        return nghttp2_session_mem_recv(
-            session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count) >= 0
+        let isRead =
+            nghttp2_session_mem_recv(session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count) >= 0
+        if !isRead { dropEvents() }
+        return isRead
     }
+
+    /// Nobody handles the events of a session that has failed. The next session of the loop must not
+    /// find them: they would be taken for frames of its peer, with its certificate.
+    private func dropEvents() { scratch.clear() }
 
     /// Returns the charges for the header blocks since the last call.
     func takeHeaderCharges() -> Int {
@@ -259,7 +265,10 @@ final class Session {
         while output.count < enough {
             var bytes: UnsafePointer<UInt8>?
             let count = nghttp2_session_mem_send(session, &bytes)
-            guard count >= 0 else { return false }
+            guard count >= 0 else {
+                dropEvents()
+                return false
+            }
             guard count > 0, let bytes else { return true }
             output.append(contentsOf: UnsafeBufferPointer(start: bytes, count: count))
             if !announced.isEmpty { announceStreams(&output, output.count - count) }
