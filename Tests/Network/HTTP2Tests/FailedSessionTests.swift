@@ -7,8 +7,8 @@ import Testing
 
 /// The connections of a loop share the memory for events.
 struct FailedSessionTests {
-    /// What a connection sent before frames that libnghttp2 refuses must not be taken for another
-    /// connection's, which may have a certificate.
+    /// A request before frames that libnghttp2 refuses is dropped. It must not be taken for one of
+    /// another connection, which may have a certificate.
     @Test(arguments: [false, true]) func requestsOfAFailedConnectionAreDropped(byPings: Bool) async throws {
         let count = Mutex(0)
         try await TestServer.with(tls: false) { _ in

@@ -68,7 +68,7 @@ import World
                 #expect(asked.status == 201, "\(asked)")
                 return asked
             }
-            // So many digits do not occur by chance among the times of the log, which must not hold an amount.
+            // The log must not hold an amount. A shorter one may occur by chance among its times.
             for amount in ["30.00 EUR", "29.99 USD", "29.9900017"] {
                 #expect(try await ask(amount)["number"]?.string?.count == 6, "\(amount)")
             }

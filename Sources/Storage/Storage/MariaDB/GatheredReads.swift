@@ -15,7 +15,7 @@ struct GatheredReads {
 
     private struct Form {
         let form: GatheredForm
-        /// For each request the values that its rows begin with in the columns of the form's keys.
+        /// For each request the values at the end of its rows.
         let keys: [[SQLValue]]
     }
 
@@ -31,8 +31,8 @@ struct GatheredReads {
         var keys: [[SQLValue]] = []
     }
 
-    /// - Parameter moveAll: whether all statements may change places. Otherwise those may that say so
-    ///   (`BoundStatement.mayMove`), and none of them passes another one.
+    /// - Parameter moveAll: whether all statements may change places. Otherwise only those may whose
+    ///   `mayMove` is set, and they stay between the neighbours that may not.
     init(_ all: [BoundStatement], moveAll: Bool) {
         places = Array(repeating: (0, 0), count: all.count)
         var open = OpenGroups()

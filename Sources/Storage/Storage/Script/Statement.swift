@@ -158,7 +158,7 @@ public struct BoundStatement: Sendable {
     /// rows that they matched.
     var isJoined = false
     /// Whether a transaction that writes may run it before or after its neighbours that may move, too.
-    /// What locks rows, and can be gathered, then runs before the others.
+    /// Among them, the statements that can be gathered run first.
     var mayMove = false
 
     init(
