@@ -10,9 +10,9 @@ import World
 /// arrived or are dead letters. When one is retried, the later ones of its thread go back to the
 /// store with it. Webhooks without a thread go in order of arrival.
 ///
-/// Limits: at most `maxInFlight` are in flight. Only one is in flight while the website is
-/// overloaded or failing, and none during a pause from Retry-After or while the endpoint is
-/// disabled.
+/// Limits: at most `window` are in flight. Only one is in flight while the website is overloaded or
+/// failing, and none during a pause from Retry-After or while the endpoint is disabled. The window
+/// of a website that answers quickly grows while it is full (`WebhookWindow`).
 ///
 /// Failures:
 /// - An attempt fails: `RetrySchedule` gives the next time; after the last attempt the webhook
@@ -56,33 +56,39 @@ public struct WebhookQueue<ID: Hashable & Sendable, Thread: Hashable & Sendable>
         case recovered
     }
 
-    /// The maximum number of webhooks in flight to one website.
-    public static var maxInFlight: Int { 4 }
     /// The longest pause that a website can request for all its webhooks.
     public static var maxPause: Duration { .seconds(3600) }
 
     public private(set) var health: WebhookHealth
     private let schedule: RetrySchedule
-    private let maxInFlight: Int
+    private var window: WebhookWindow
     private var waiting: [Entry] = []
-    private var inFlight: [ID: Entry] = [:]
+    private var inFlight: [ID: Flight] = [:]
     /// The webhooks in flight that were sent to the endpoint before `reset`.
     private var former: Set<ID> = []
     private var pausedUntil: Timestamp?
     /// Whether the website reported overload and has accepted nothing since.
     private var isOverloaded = false
 
+    /// A webhook in flight, and when it was sent.
+    private struct Flight {
+        let entry: Entry
+        let since: Timestamp
+    }
+
     public init(
         _ health: WebhookHealth = WebhookHealth(), schedule: RetrySchedule = .standard,
-        maxInFlight: Int = WebhookQueue.maxInFlight
+        window: WebhookWindow = WebhookWindow()
     ) {
         self.health = health
         self.schedule = schedule
-        self.maxInFlight = max(maxInFlight, 1)
+        self.window = window
     }
 
     public var isEmpty: Bool { waiting.isEmpty && inFlight.isEmpty }
     public var underWayCount: Int { inFlight.count }
+    /// The number of webhooks in flight beyond those that each website may have.
+    public var extraCount: Int { max(inFlight.count - WebhookWindow.least, 0) }
 
     /// Returns how many more webhooks are worth leasing now.
     public func room(at now: Timestamp) -> Int { max(free(at: now) - waiting.count, 0) }
@@ -91,7 +97,7 @@ public struct WebhookQueue<ID: Hashable & Sendable, Thread: Hashable & Sendable>
         if health.isDisabled { return 0 }
         // If the clock went back, don't wait.
         if let pausedUntil, now < pausedUntil, pausedUntil - now <= Self.maxPause { return 0 }
-        return max((isOverloaded || health.isDown ? 1 : maxInFlight) - inFlight.count, 0)
+        return max((isOverloaded || health.isDown ? 1 : window.size(at: now)) - inFlight.count, 0)
     }
 
     /// Returns the end of the pause, when the queue should be asked again even if no webhook ends
@@ -102,7 +108,9 @@ public struct WebhookQueue<ID: Hashable & Sendable, Thread: Hashable & Sendable>
     }
 
     /// Returns whether the queue can be discarded without loss; the store has the health.
-    public func isIdle(at now: Timestamp) -> Bool { isEmpty && !isOverloaded && pauseEnd(at: now) == nil }
+    public func isIdle(at now: Timestamp) -> Bool {
+        isEmpty && !isOverloaded && pauseEnd(at: now) == nil && !window.hasGrown(at: now)
+    }
 
     /// Adds a webhook. Returns false if it is already in the queue.
     @discardableResult
@@ -116,14 +124,15 @@ public struct WebhookQueue<ID: Hashable & Sendable, Thread: Hashable & Sendable>
     public mutating func next(at now: Timestamp) -> Entry? {
         guard free(at: now) > 0, let at = waiting.indices.first(where: mayLeave) else { return nil }
         let entry = waiting.remove(at: at)
-        inFlight[entry.id] = entry
+        inFlight[entry.id] = Flight(entry: entry, since: now)
+        if inFlight.count >= window.size(at: now) { window.fill(at: now) }
         return entry
     }
 
     private func mayLeave(_ at: Int) -> Bool {
         let entry = waiting[at]
         guard let thread = entry.thread else { return true }
-        return !inFlight.values.contains { $0.thread == thread }
+        return !inFlight.values.contains { $0.entry.thread == thread }
             && !waiting.contains { $0.thread == thread && $0.ordinal < entry.ordinal }
     }
 
@@ -133,9 +142,11 @@ public struct WebhookQueue<ID: Hashable & Sendable, Thread: Hashable & Sendable>
     public mutating func end(
         _ id: ID, _ outcome: WebhookOutcome, at now: Timestamp, jitter: Double
     ) -> [Effect] {
-        guard let entry = inFlight.removeValue(forKey: id) else { return [] }
+        guard let flight = inFlight.removeValue(forKey: id) else { return [] }
+        let entry = flight.entry
         let meaning = outcome.meaning
         let isFormer = former.remove(id) != nil
+        if !isFormer { window.end(meaning, sentAt: flight.since, at: now) }
         let change = isFormer ? nil : health.record(meaning, at: now)
         var effects: [Effect]
         switch meaning {
@@ -181,6 +192,7 @@ public struct WebhookQueue<ID: Hashable & Sendable, Thread: Hashable & Sendable>
     /// pauses end, and outcomes of webhooks still in flight no longer count against the endpoint.
     public mutating func reset() {
         (isOverloaded, pausedUntil) = (false, nil)
+        window.reset()
         former = Set(inFlight.keys)
     }
 

@@ -126,7 +126,7 @@ extension Relay {
             guard inFlight.begin(row.id) else { continue }
             if let known = webhooks.unsettled.take(row.id), known.holds(for: row, at: now) {
                 spawn {
-                    await self.write(known, as: known.operation.repeated)
+                    await self.write([known], known.settled, as: known.operation.repeated)
                     self.inFlight.end(row.id)
                     self.scheduleWebhooks()
                 }
@@ -173,45 +173,73 @@ extension Relay {
             row.id, to: row.url, webhook.body, signedWith: webhook.secrets, trace: row.challenge?.trace, at: time.now())
         let outcome = await webhooks.courier?.send(request) ?? .unsent
         let now = time.now()
-        let (effects, isCounted) = webhooks.queues.end(
-            row.id, of: row.website, outcome, at: now, jitter: randomFraction())
+        let end = webhooks.queues.end(row.id, of: row.website, outcome, at: now, jitter: randomFraction())
+        let effects = end.effects
         metrics.webhooks.ended(outcome, isDead: effects.contains { $0.isDead })
         let settled = WebhookSettlement(
             website: row.website, url: row.url, relay: id, at: now, effects: effects, reason: outcome.reason,
-            tried: outcome.meaning == .delivered && !isCounted ? .nothing : outcome.meaning.tried)
+            tried: outcome.meaning == .delivered && !end.isCounted ? .nothing : outcome.meaning.tried)
         let operation = operations.new()
-        await write(
-            CompletedAttempt(row: row, outcome: outcome, settled: settled, operation: operation), as: operation)
+        let attempt = CompletedAttempt(row: row, outcome: outcome, settled: settled, operation: operation)
+        if effects == [.delivered(row.id)] {
+            // While the store records this delivery, the next webhooks are leased.
+            if end.wasFull { scheduleWebhooks() }
+            return await record(attempt)
+        }
+        await write([attempt], settled, as: operation)
         if effects.contains(.recovered) { webhooks.queues.endRecovery(of: row.website, at: time.now()) }
         inFlight.end(row.id)
         scheduleWebhooks()
     }
 
-    /// Records the outcome of a webhook once: the log reports only what the store has.
-    private func write(_ known: CompletedAttempt, as operation: Operation) async {
-        let row = known.row
-        let disabled = try? await withStore("webhooks") { () async throws(StoreFailure) in
-            try await store.settle(known.settled, as: operation)
+    /// Records a delivery, together with others to the same website.
+    private func record(_ attempt: CompletedAttempt) async {
+        guard webhooks.deliveries.add(attempt) else { return }
+        let website = attempt.row.website
+        while let some = webhooks.deliveries.take(of: website) {
+            let isCounted = some.contains { $0.settled.tried == .delivered }
+            let settled = WebhookSettlement(
+                website: website, url: nil, relay: id, at: time.now(), effects: some.flatMap(\.settled.effects),
+                reason: nil, tried: isCounted ? .delivered : .nothing)
+            await write(some, settled, as: operations.new())
+            for webhook in some { inFlight.end(webhook.row.id) }
+            scheduleWebhooks()
         }
-        // This relay keeps the lease. The entry is due again when the lease ends.
+    }
+
+    /// Records the outcomes of attempts once: the log reports only what the store has.
+    ///
+    /// - Parameter settled: the settlement of all of them.
+    private func write(_ attempts: [CompletedAttempt], _ settled: WebhookSettlement, as operation: Operation) async {
+        let disabled = try? await withStore("webhooks") { () async throws(StoreFailure) in
+            try await store.settle(settled, as: operation)
+        }
+        // This relay keeps the leases. The entries are due again when the leases end.
         guard let disabled else {
             let now = time.now()
-            return webhooks.unsettled.retain(known, of: row.id, until: now + CompletedAttempt.life, at: now)
+            for known in attempts {
+                webhooks.unsettled.retain(known, of: known.row.id, until: now + CompletedAttempt.life, at: now)
+            }
+            return
         }
+        for known in attempts { report(known) }
+        guard let row = attempts.first?.row else { return }
+        if settled.effects.contains(.recovered) { log.notice("webhook.recovered", [.website: row.websiteName]) }
+        if disabled { log.error("webhook.disabled", [.website: row.websiteName, .reason: settled.reason]) }
+    }
+
+    /// Counts and logs the outcome of an attempt that the store has.
+    private func report(_ known: CompletedAttempt) {
         var status: Int?
         if case .answered(let code, _) = known.outcome { status = code }
-        let fields = fields(of: row, known.settled.reason, status: status)
+        let fields = fields(of: known.row, known.settled.reason, status: status)
         switch known.outcome.meaning {
         case .delivered:
-            metrics.webhooks.delivered(after: known.settled.at - row.createdAt)
+            metrics.webhooks.delivered(after: known.settled.at - known.row.createdAt)
             log.info("webhook.delivered", fields)
         case .notAttempted: log.info("webhook.unsent", fields)
         case .failed where known.settled.effects.contains { $0.isDead }: log.error("webhook.dead", fields)
         case .failed, .unsubscribed: log.warning("webhook.failed", fields)
-        }
-        if known.settled.effects.contains(.recovered) { log.notice("webhook.recovered", [.website: row.websiteName]) }
-        if disabled {
-            log.error("webhook.disabled", [.website: row.websiteName, .reason: known.settled.reason])
         }
     }
 

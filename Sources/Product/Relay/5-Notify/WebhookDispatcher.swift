@@ -13,6 +13,7 @@ final class WebhookDispatcher: Sendable {
     let queues = WebhookQueues()
     /// The outcomes of attempts that could not be written to the store.
     let unsettled = Unsettled<CompletedAttempt>()
+    let deliveries = DeliveredWebhooks()
 
     private struct State {
         var courier: (any WebhookCourier)?
@@ -83,5 +84,37 @@ struct CompletedAttempt: Sendable {
         return now - settled.at <= Self.life && row.failures == attempted.failures
             && row.expiresAt == attempted.expiresAt
             && row.url == attempted.url
+    }
+}
+
+/// The delivered webhooks that the store does not know yet. The store records those of one website
+/// together: while it records some, others gather.
+///
+/// Invariant: for each website with a list here, one task takes from the list until it is empty.
+final class DeliveredWebhooks: Sendable {
+    /// The most webhooks that are recorded together.
+    static let most = 100
+
+    private let lists = Mutex<[WebsiteID: [CompletedAttempt]]>([:])
+
+    /// Adds a delivered webhook. Returns whether the caller must record those of its website.
+    func add(_ attempt: CompletedAttempt) -> Bool {
+        lists.withLock { lists in
+            let isFirst = lists[attempt.row.website] == nil
+            lists[attempt.row.website, default: []].append(attempt)
+            return isFirst
+        }
+    }
+
+    /// Takes the webhooks to record next; nil if none is left. The caller then ends.
+    func take(of website: WebsiteID) -> [CompletedAttempt]? {
+        lists.withLock { lists in
+            guard let all = lists[website], !all.isEmpty else {
+                lists[website] = nil
+                return nil
+            }
+            lists[website] = Array(all.dropFirst(Self.most))
+            return Array(all.prefix(Self.most))
+        }
     }
 }

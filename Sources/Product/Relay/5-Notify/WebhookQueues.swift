@@ -40,13 +40,22 @@ final class WebhookQueues: Sendable {
 
     /// The pause of an endpoint because of a fault on our side.
     static let pause = Duration.seconds(60)
+    /// The most webhooks in flight beyond the first few of each website. Receivers that answered
+    /// quickly and then hang together hold no more connections than that.
+    static let mostExtra = 512
 
-    private let endpoints = Mutex<[WebsiteID: EndpointState]>([:])
+    private struct State {
+        var endpoints: [WebsiteID: EndpointState] = [:]
+        /// The webhooks in flight beyond the first few of each website.
+        var extra = 0
+    }
+
+    private let state = Mutex(State())
 
     /// The number of webhooks of this endpoint to lease now. If it is more than 0, the caller must
     /// call `addLeased` afterwards.
     func lease(_ website: DueEndpoint, at now: Timestamp) -> Int {
-        change(website.id, at: now) { endpoint in
+        change(website.id, at: now) { endpoint, extra in
             if let former = endpoint.revision, former != website.place {
                 endpoint.queue.reset()
                 endpoint.pausedUntil = nil
@@ -56,7 +65,8 @@ final class WebhookQueues: Sendable {
             guard !endpoint.isLeasing, !endpoint.isPaused(at: now) else { return 0 }
             // The effects can be ignored: disabled endpoints are not among those that are due.
             _ = endpoint.queue.update(website.health)
-            let room = endpoint.queue.room(at: now)
+            let (free, extra) = (endpoint.queue.room(at: now), max(Self.mostExtra - extra, 0))
+            let room = min(free, max(WebhookWindow.least - endpoint.queue.underWayCount, 0) + extra)
             endpoint.isLeasing = room > 0
             return room
         }
@@ -70,7 +80,7 @@ final class WebhookQueues: Sendable {
     func addLeased(
         _ rows: [WebhookRow], of website: WebsiteID, at now: Timestamp, isClosed: Bool
     ) -> (leaving: [OutboxEntryID], effects: [Queue.Effect], isWanted: Bool) {
-        change(website, at: now) { endpoint in
+        change(website, at: now) { endpoint, _ in
             for row in rows {
                 endpoint.queue.add(
                     Queue.Entry(row.id, thread: row.challenge?.id, ordinal: row.place, failures: row.failures))
@@ -85,44 +95,54 @@ final class WebhookQueues: Sendable {
 
     /// Pauses an endpoint because an operator must first repair a fault on our side.
     func pause(_ website: WebsiteID, at now: Timestamp) {
-        change(website, at: now) { $0.pausedUntil = now + Self.pause }
+        change(website, at: now) { endpoint, _ in endpoint.pausedUntil = now + Self.pause }
+    }
+
+    /// The end of an attempt.
+    struct End {
+        var effects: [Queue.Effect]
+        /// Whether a success counts for the endpoint. During a recovery it does not: the attempt that
+        /// began the recovery records it once, after the waiting webhooks are due.
+        let isCounted: Bool
+        /// Whether no further webhook could be sent before. Others may then be due.
+        let wasFull: Bool
     }
 
     /// Ends an attempt.
-    ///
-    /// - Returns: the effects, and whether a success counts for the endpoint. During a recovery it
-    ///   does not: the attempt that began the recovery records it once, after the waiting webhooks
-    ///   are due.
     func end(
         _ id: OutboxEntryID, of website: WebsiteID, _ outcome: WebhookOutcome, at now: Timestamp, jitter: Double
-    ) -> (effects: [Queue.Effect], isCounted: Bool) {
-        change(website, at: now) { endpoint in
+    ) -> End {
+        change(website, at: now) { endpoint, _ in
+            let (wasRecovering, wasFull) = (endpoint.isRecovering, endpoint.queue.room(at: now) == 0)
             var effects = endpoint.queue.end(id, outcome, at: now, jitter: jitter)
-            let wasRecovering = endpoint.isRecovering
             if effects.contains(.recovered) {
                 if wasRecovering { effects.removeAll { $0 == .recovered } }
                 endpoint.isRecovering = true
             }
-            return (effects, !wasRecovering)
+            return End(effects: effects, isCounted: !wasRecovering, wasFull: wasFull)
         }
     }
 
     /// Ends a recovery. The waiting webhooks are due. If that failed, the next delivered webhook
     /// begins another recovery.
     func endRecovery(of website: WebsiteID, at now: Timestamp) {
-        change(website, at: now) { $0.isRecovering = false }
+        change(website, at: now) { endpoint, _ in endpoint.isRecovering = false }
     }
 
+    /// - Parameter change: changes the endpoint. Its second argument is the number of webhooks in
+    ///   flight beyond the first few of each website.
     private func change<Result>(
-        _ website: WebsiteID, at now: Timestamp, _ change: (inout EndpointState) -> Result
+        _ website: WebsiteID, at now: Timestamp, _ change: (inout EndpointState, Int) -> Result
     ) -> Result {
-        endpoints.withLock { endpoints in
-            var endpoint = endpoints[website] ?? EndpointState(queue: Queue())
-            let result = change(&endpoint)
+        state.withLock { state in
+            var endpoint = state.endpoints[website] ?? EndpointState(queue: Queue())
+            let before = endpoint.queue.extraCount
+            let result = change(&endpoint, state.extra)
+            state.extra += endpoint.queue.extraCount - before
             let isNothing =
                 !endpoint.isLeasing && !endpoint.isRecovering && !endpoint.isPaused(at: now)
                 && endpoint.queue.isIdle(at: now)
-            endpoints[website] = isNothing ? nil : endpoint
+            state.endpoints[website] = isNothing ? nil : endpoint
             return result
         }
     }

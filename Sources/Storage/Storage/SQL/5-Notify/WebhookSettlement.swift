@@ -13,7 +13,11 @@ extension Store {
             // The first effect is that of the webhook that was attempted.
             let reason = index == 0 ? settled.reason : nil
             switch effect {
-            case .delivered(let webhook): writes.append(dropDelivered(entry: .id(webhook)))
+            case .delivered(let webhook):
+                var drop = dropDelivered(entry: .id(webhook))
+                // Many webhooks may be settled together.
+                drop.isJoined = true
+                writes.append(drop)
             case .retry(let webhook, let due, let failures):
                 writes.append(settled.requeue(webhook, at: due, failures, reason))
                 writes.append(delayFollowers(dueAt: .timestamp(due), challenge: .id(webhook)))
