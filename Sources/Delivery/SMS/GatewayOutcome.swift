@@ -11,6 +11,8 @@ public enum GatewayOutcome: Sendable, Equatable {
     /// Not accepted: the gateway is overloaded or temporarily unable. The value is the pause that
     /// it asked for.
     case busy(Duration?, String)
+    /// Not sent: this relay has as many messages under way at the gateway as it may.
+    case full(String)
     /// Not accepted: the gateway was not reached.
     case down(String)
     /// Not accepted, and no other message will be: the configuration on one side is wrong.
@@ -27,7 +29,7 @@ public enum GatewayOutcome: Sendable, Equatable {
         case .accepted: .accepted
         case .refused: .refused
         case .unsuited: .unsuited
-        case .busy: .busy
+        case .busy, .full: .busy
         case .down: .down
         case .fault: .fault
         case .ambiguous: .ambiguous
@@ -37,7 +39,8 @@ public enum GatewayOutcome: Sendable, Equatable {
     public var reason: String? {
         switch self {
         case .accepted: nil
-        case .refused(let reason), .unsuited(let reason), .busy(_, let reason), .down(let reason), .fault(let reason),
+        case .refused(let reason), .unsuited(let reason), .busy(_, let reason), .full(let reason), .down(let reason),
+            .fault(let reason),
             .ambiguous(let reason):
             reason
         }

@@ -91,7 +91,7 @@ public final class HTTPGateway: SMSGateway {
         if failure.mayHaveArrived { return .ambiguous(failure.reason) }
         switch failure.cause {
         case .malformed, .insecure, .refusedAddress, .untrusted: return .fault(failure.reason)
-        case .busy: return .busy(nil, failure.reason)
+        case .busy: return .full(failure.reason)
         case .unknownHost, .unreachable, .deadline, .cancelled, .tooLarge, .broken: return .down(failure.reason)
         }
     }

@@ -37,7 +37,7 @@ public protocol SMSObserver: Sendable {
 ///
 /// Failures:
 /// - A gateway refuses the number for good: the message is refused, and no other gateway is tried.
-/// - A gateway is busy, down, misconfigured or unsuited: the next one is tried.
+/// - A gateway is busy, full, down, misconfigured or unsuited: the next one is tried.
 /// - The answer is lost: the outcome is ambiguous, and later attempts use only that gateway.
 /// - A gateway fails repeatedly: its `CircuitBreaker` opens, and it is skipped until a trial
 ///   succeeds.
@@ -130,7 +130,7 @@ public final class SMSDispatcher: Sendable {
             case .ambiguous(let reason):
                 affinity.withLock { $0.bind(message.id, to: route.gateway, at: time.instant()) }
                 return report(.ambiguous("\(route.gateway): \(reason)"), message, tries)
-            case .unsuited, .busy, .down, .fault: continue
+            case .unsuited, .busy, .full, .down, .fault: continue
             }
         }
         return report(bound.map { notAgain(tries, routes, by: $0) } ?? nothing(tries, routes), message, tries)
@@ -144,7 +144,7 @@ public final class SMSDispatcher: Sendable {
         let reason = "\(bound): no answer before, and now: \(attempts.last?.outcome.reason ?? "circuit breaker open")"
         switch attempts.last?.outcome {
         // Only the earlier attempt reached the gateway; the next one may follow soon.
-        case nil where !routes.isEmpty, .busy, .down:
+        case nil where !routes.isEmpty, .busy, .full, .down:
             let now = time.instant()
             return .retry(after: breakers.withLock { $0[bound]?.wait(at: now) }, reason: reason)
         default: return .ambiguous(reason)
@@ -249,7 +249,7 @@ extension GatewayOutcome {
     var isLasting: Bool {
         switch self {
         case .unsuited, .fault, .refused: true
-        case .accepted, .busy, .down, .ambiguous: false
+        case .accepted, .busy, .full, .down, .ambiguous: false
         }
     }
 }
@@ -262,6 +262,8 @@ extension CircuitBreaker {
         case .fault: fail(forCertain: true, at: now)
         case .busy(let pause, _): fail(asked: pause, at: now)
         case .down, .ambiguous: fail(at: now)
+        // It says nothing about the gateway.
+        case .full: abandon(at: now)
         }
     }
 }

@@ -133,6 +133,8 @@ public final class Relay: Sendable {
     let attestationRefusals = RefusalBudget<UserID>()
     let inFlight = InFlightEntries()
     let seen = SeenChallenges()
+    /// The leased mails and text messages that wait for their turn.
+    let leasedMessages = LeasedMessages()
     let unsettled = Unsettled<SettledPush>()
     let unsettledMessages = Unsettled<SettledMessage>()
     let notificationBudget = NotificationBudget()

@@ -23,7 +23,8 @@ import World
     @Test(
         "a gateway that does not accept the message leaves it to the next",
         arguments: [
-            GatewayOutcome.down("x"), .busy(nil, "x"), .busy(.seconds(10), "x"), .fault("x"), .unsuited("x"),
+            GatewayOutcome.down("x"), .busy(nil, "x"), .busy(.seconds(10), "x"), .full("x"), .fault("x"),
+            .unsuited("x"),
         ])
     func unacceptedMessageGoesToTheNextGateway(_ outcome: GatewayOutcome) async throws {
         try await Fixture.with { fixture in
@@ -32,6 +33,17 @@ import World
             #expect(report.outcome == .accepted(by: "second") && report.gateway == "second")
             #expect(report.attempts.map(\.outcome) == [outcome, .accepted])
             #expect(first.got == [message().id] && second.got == [message().id])
+        }
+    }
+
+    /// Many messages of this relay at once are no fault of the gateway.
+    @Test func fullGatewayStaysInUse() async throws {
+        try await Fixture.with { fixture in
+            let (first, _, exchange) = pair(fixture) { _ in .full("too many open requests") }
+            for _ in 0..<10 { #expect(await fixture.send(message(), over: exchange).gateway == "second") }
+            #expect(exchange.openCircuits.isEmpty)
+            first.answer { _ in .accepted }
+            #expect(await fixture.send(message(), over: exchange).gateway == "first")
         }
     }
 

@@ -97,7 +97,7 @@ extension GatewayOutcome {
             case .refused:
                 self = failure.reply.map { $0.code >= 500 } == true ? .unsuited(reason) : .busy(nil, reason)
             case .malformed: self = .unsuited(reason)
-            case .busy: self = .busy(nil, reason)
+            case .busy: self = .full(reason)
             default: self = .down(reason)
             }
         }

@@ -7,6 +7,9 @@ import World
 /// The delivery of mails and text messages: each attempt reads the outbox entry, builds the message
 /// and hands it to a courier.
 ///
+/// A message that was just written leaves at once. Those that an outbox round leases wait for their
+/// turn (`LeasedMessages`), so that a backlog is not more than the couriers can take.
+///
 /// Invariants: this relay makes one attempt for an entry at a time (`inFlight`). After two
 /// ambiguous attempts a message counts as sent and is not tried again. An announcement of a recovery
 /// is tried until a server accepts one, because the wait begins then. The digits of a code are
@@ -16,8 +19,8 @@ import World
 /// (`unsettledMessages`), and is written when the lease ends, without a second attempt. If the
 /// relay dies before that, another relay sends the message again with the same id.
 ///
-/// Tests: `RelayTests/MessageTests.swift`, `AccountEventMailTests.swift`, `DyingRelayTests.swift`
-/// and `HaltedRelayTests.swift`.
+/// Tests: `RelayTests/MessageTests.swift`, `MessageBacklogTests.swift`, `AccountEventMailTests.swift`,
+/// `DyingRelayTests.swift` and `HaltedRelayTests.swift`.
 extension Relay {
     /// The time for which a dead letter is kept. An operator may replay it until then.
     static let deadFor = Duration.seconds(30 * 86_400)
@@ -30,6 +33,23 @@ extension Relay {
     func deliver(_ entry: OutboxEntryID) async {
         guard inFlight.begin(entry) else { return }
         defer { inFlight.end(entry) }
+        await send(entry, within: nil)
+    }
+
+    /// Delivers a message that an outbox round has leased, when it is its turn.
+    func deliver(_ entry: LeasedEntry, _ kind: MessageKind) {
+        guard inFlight.begin(entry.id), leasedMessages.add(entry, kind) else { return }
+        let limit = leasedMessages.courierLimit(kind)
+        spawn {
+            while let entry = self.leasedMessages.next(kind) {
+                await entry.tenant.run { await self.send(entry.id, within: limit) }
+                self.inFlight.end(entry.id)
+            }
+        }
+    }
+
+    /// - Parameter limit: the limit of what is at the courier; nil if it does not hold for this message.
+    private func send(_ entry: OutboxEntryID, within limit: CourierConcurrencyLimit?) async {
         if let known = unsettledMessages.take(entry) {
             return await write(known, as: known.operation.repeated)
         }
@@ -37,10 +57,10 @@ extension Relay {
             try await withStore("message") { () async throws(StoreFailure) in try await store.message(entry) }
         }
         guard let row = found ?? nil else { return }
-        await attempt(row)
+        await attempt(row, within: limit)
     }
 
-    private func attempt(_ row: MessageRow) async {
+    private func attempt(_ row: MessageRow, within limit: CourierConcurrencyLimit?) async {
         guard let courier = row.kind == .mail ? mail : texts else {
             return await settle(
                 row, .undeliverable,
@@ -64,7 +84,9 @@ extension Relay {
             id: row.id, to: address, website: row.websiteName, account: row.website, name: row.userName,
             language: row.language,
             content: content, expiresAt: row.expiresAt)
+        await limit?.begin()
         let outcome = await courier.send(message)
+        limit?.end()
         let counts = { courier.countsAsSent(message) }
         metrics.messaged(row.kind, outcome)
         switch outcome {

@@ -45,18 +45,21 @@ extension Relay {
         let found = try? await withStore("outbox") { () async throws(StoreFailure) in try await store.lease(lease) }
         guard let found else { return }
         for entry in found.rows {
-            // On behalf of its website, so that the work of one website does not delay another's.
-            let tenant = entry.website.map { Tenant.website($0) } ?? .relay
-            spawn { await tenant.run { await self.process(entry) } }
+            if let kind = entry.messageKind {
+                deliver(entry, kind)
+            } else {
+                spawn { await entry.tenant.run { await self.process(entry) } }
+            }
         }
         await setAside(found.failed, "outbox")
         if found.rows.count + found.failed.count == Self.leaseSize { spawn { await self.processDueEntries() } }
     }
 
+    /// Does the work of an entry that is no message.
     private func process(_ entry: LeasedEntry) async {
         switch entry.kind {
         case .push: await redeliver(entry)
-        case .mail, .sms: await deliver(entry.id)
+        case .mail, .sms: break
         case .expiry: await expire(entry)
         case .next: await continueCascade(entry)
         case .recovery: await announce(entry.id)
@@ -92,5 +95,18 @@ extension Relay {
         let life = ChallengeLife(state: .expired, decision: nil, reason: .expired, expiresAt: now)
         let closing = ChallengeEnd(challenge: challenge, life: life, event: "challenge.expired", at: now)
         _ = await attending(entry.id) { () async throws(Refusal) in try await end(closing, as: operations.new()) }
+    }
+}
+
+extension LeasedEntry {
+    /// The website on whose behalf it is, so that the work of one website does not delay another's.
+    var tenant: Tenant { website.map { .website($0) } ?? .relay }
+
+    var messageKind: MessageKind? {
+        switch kind {
+        case .mail: .mail
+        case .sms: .sms
+        case .push, .next, .expiry, .recovery: nil
+        }
     }
 }

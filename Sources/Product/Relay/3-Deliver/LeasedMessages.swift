@@ -1,0 +1,109 @@
+import Domain
+import Synchronization
+
+/// The mails and text messages that outbox rounds have leased and that wait for their turn.
+///
+/// Purpose: after an outage thousands of messages may be due. If all of them went to a courier at
+/// once, it would refuse most, and each refusal costs two commits and a pause of seconds. So a fixed
+/// number is in work, and the next one begins when one has ended. Many in work share a commit.
+///
+/// Invariants: the messages of each website leave in the order in which they were leased, and
+/// websites take turns: one with a long backlog delays no other. Only the ids wait here, and their
+/// entries are in flight (`InFlightEntries`). If the lease of one ends meanwhile, the relay leases it
+/// again and does not add it twice.
+///
+/// Tests: `RelayTests/MessageBacklogTests.swift`.
+final class LeasedMessages: Sendable {
+    /// The messages of one kind that are in work: read, sent or recorded.
+    static let inWork = 128
+    /// The text messages among them that are at the courier. A gateway over HTTP takes 32 on a loop,
+    /// and counts as failing if more come. The others are for messages that were just written.
+    static let textsAtCourier = 24
+
+    private struct Line {
+        var waiting: [Tenant: ArraySlice<LeasedEntry>] = [:]
+        /// The websites with waiting messages, in the order of their turns.
+        var turns: ArraySlice<Tenant> = []
+        var inWork = 0
+
+        mutating func add(_ entry: LeasedEntry) -> Bool {
+            if waiting[entry.tenant] == nil { turns.append(entry.tenant) }
+            waiting[entry.tenant, default: []].append(entry)
+            guard inWork < LeasedMessages.inWork else { return false }
+            inWork += 1
+            return true
+        }
+
+        mutating func next() -> LeasedEntry? {
+            guard let tenant = turns.popFirst(), let entry = waiting[tenant]?.popFirst() else {
+                inWork -= 1
+                return nil
+            }
+            if waiting[tenant]?.isEmpty == true {
+                waiting[tenant] = nil
+            } else {
+                turns.append(tenant)
+            }
+            return entry
+        }
+    }
+
+    private let lines = Mutex<[MessageKind: Line]>([:])
+    private let textLimit = CourierConcurrencyLimit(LeasedMessages.textsAtCourier)
+
+    /// Adds a message. Returns whether the caller must start a task that takes messages (`next`).
+    func add(_ entry: LeasedEntry, _ kind: MessageKind) -> Bool {
+        lines.withLock { lines in lines[kind, default: Line()].add(entry) }
+    }
+
+    /// Takes the next message; nil if none waits. The task then ends.
+    func next(_ kind: MessageKind) -> LeasedEntry? {
+        lines.withLock { lines in lines[kind, default: Line()].next() }
+    }
+
+    /// The limit of what is at the courier; nil if the courier queues messages itself.
+    func courierLimit(_ kind: MessageKind) -> CourierConcurrencyLimit? { kind == .sms ? textLimit : nil }
+}
+
+/// A limit on the messages at a courier. Further ones wait, in order of arrival.
+final class CourierConcurrencyLimit: Sendable {
+    private struct State {
+        var free: Int
+        var waiting: ArraySlice<UnsafeContinuation<Void, Never>> = []
+    }
+
+    private let state: Mutex<State>
+
+    init(_ count: Int) { state = Mutex(State(free: count)) }
+
+    /// Returns when one more message may be at the courier. Each call is followed by one of `end`.
+    func begin() async {
+        let isFree = state.withLock { state in
+            guard state.free > 0 else { return false }
+            state.free -= 1
+            return true
+        }
+        guard !isFree else { return }
+        await withUnsafeContinuation { turn in
+            let isFree = state.withLock { state in
+                // Another message may have ended meanwhile.
+                guard state.free > 0 else {
+                    state.waiting.append(turn)
+                    return false
+                }
+                state.free -= 1
+                return true
+            }
+            if isFree { turn.resume() }
+        }
+    }
+
+    func end() {
+        let next = state.withLock { state in
+            let next = state.waiting.popFirst()
+            if next == nil { state.free += 1 }
+            return next
+        }
+        next?.resume()
+    }
+}
