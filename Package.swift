@@ -397,7 +397,8 @@ let package = Package(
             name: "components",
             targets: [
                 "APNs", "Bytes", "Couriers", "Crypto", "Curl", "DeliveryOutcomes", "Domain", "EventLoop", "FakeAPNs",
-                "HTTP", "HTTP2", "JSON", "Log", "Metrics", "Relay", "Storage", "TLS", "Templates", "Webhooks", "World",
+                "HTTP", "HTTP2", "JSON", "Log", "Metrics", "Relay", "SMS", "Storage", "TLS", "Templates", "Webhooks",
+                "World",
             ]),
         .library(name: "APNs", targets: ["APNs"]),
         // For websites in Swift, with the modules whose types it speaks in: docs/websites/guide.md.

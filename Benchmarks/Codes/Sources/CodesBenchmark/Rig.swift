@@ -35,7 +35,8 @@ final class Rig: Sendable {
             try StorageURL(url), schema: .migrate, time: time, log: Log(minimum: .error, time: time),
             options: try Self.options(signs ? master : nil, seals ? master : nil, chainsAudit))
         sealer = try Sealer(keys: [Sealer.Key(id: "1", key: master)])
-        let relay = try Self.relay(over: store, master, sealer, mail: Nobody()) { _ in }
+        let nobody = MessageCouriers(mail: Nobody(), texts: Nobody())
+        let relay = try Self.relay(over: store, master, sealer, nobody) { _ in }
         self.relay = relay
         var policy = Policy()
         try policy.set("lifetime", to: "600")
@@ -70,19 +71,19 @@ final class Rig: Sendable {
     }
 
     /// Returns a relay that delivers the entries of the first one.
-    func relay(mail: any MessageCourier) throws -> Relay {
-        try Self.relay(over: store, master, sealer, mail: mail) { [loop] work in loop.spawn(work) }
+    func relay(_ couriers: MessageCouriers) throws -> Relay {
+        try Self.relay(over: store, master, sealer, couriers) { [loop] work in loop.spawn(work) }
     }
 
     private static func relay(
-        over store: Store, _ master: Secret, _ sealer: Sealer, mail: any MessageCourier,
+        over store: Store, _ master: Secret, _ sealer: Sealer, _ couriers: MessageCouriers,
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
     ) throws -> Relay {
         let time = SystemTime()
         return Relay(
             settings: Relay.Settings(
                 origin: "https://127.0.0.1:8080", pin: SHA256.hash([1]), policy: Policy(), isAlone: true),
-            store: store, push: nil, couriers: MessageCouriers(mail: mail),
+            store: store, push: nil, couriers: couriers,
             phones: try CertificateAuthority.create(commonName: "phones", days: 10, at: time.now()),
             keys: RelayKeys(masterKey: master), sealer: sealer, time: time, randomness: SystemRandomness(),
             log: Log(minimum: .warning, time: time), spawn: spawn)
@@ -90,10 +91,10 @@ final class Rig: Sendable {
 
     // MARK: Steps
 
-    func register(_ number: Int, email: String? = nil) async throws -> UserID {
+    func register(_ number: Int, email: String? = nil, phone: String? = nil) async throws -> UserID {
         _ = try await relay.register(
             Registration(
-                username: "user\(number)", email: email, phone: nil, displayName: nil, language: nil), by: website,
+                username: "user\(number)", email: email, phone: phone, displayName: nil, language: nil), by: website,
             as: relay.operations.new())
         return try await relay.user(named: "user\(number)", of: website).id
     }

@@ -5,7 +5,7 @@ import World
 
 private let usage = """
     usage: CodesBenchmark verify URL ROUNDS COUNT | signing URL URL ROUNDS COUNT
-        | sealing URL URL ROUNDS COUNT | chaining URL URL ROUNDS COUNT | mail URL COUNT PORT
+        | sealing URL URL ROUNDS COUNT | chaining URL URL ROUNDS COUNT | mail URL COUNT PORT | texts URL COUNT PORT
     (Benchmarks/Codes/run starts what is needed and gives all of it)
     """
 
@@ -28,6 +28,9 @@ func main(_ words: [String]) async throws {
     case "mail" where words.count == 5:
         guard let count = Int(words[3]), count > 0, let port = UInt16(words[4]) else { break }
         return try await mail(words[2], on: group.loops[0], count: count, port: port)
+    case "texts" where words.count == 5:
+        guard let count = Int(words[3]), count > 0, let port = UInt16(words[4]) else { break }
+        return try await texts(words[2], on: group.loops[0], count: count, port: port)
     default: break
     }
     throw Unmeasured(usage)

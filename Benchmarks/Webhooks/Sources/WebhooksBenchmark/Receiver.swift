@@ -87,10 +87,14 @@ final class Receiver: Handler {
     func listen(on loop: EventLoop, as issued: IssuedCertificate) async throws -> String {
         let tls = try TLSServerContext(certificateChainPEM: issued.certificatePEM(), privateKeyPEM: issued.keyPEM())
         guard let address = SocketAddress(host: "127.0.0.1", port: 0) else { throw Unmeasured("no address") }
-        let server = await loop.perform { () -> Result<LoopBound<HTTP2Server>, SystemFailure> in
+        // libcurl sends more frames with each request than a server earns by it.
+        var limits = ServerLimits()
+        limits.abuseCapacity = 1_000_000_000
+        let server = await loop.perform { [limits] () -> Result<LoopBound<HTTP2Server>, SystemFailure> in
             Result { () throws(SystemFailure) in
                 let server = try HTTP2Server(
-                    loop: loop, address: address, tls: tls, handler: self, log: Log(minimum: .error))
+                    loop: loop, address: address, tls: tls, handler: self, limits: limits,
+                    log: Log(minimum: .error))
                 try server.start()
                 return LoopBound(server, on: loop)
             }

@@ -19,8 +19,8 @@ final class Rig: Sendable {
     let store: Store
     let relay: Relay
     private let sealer: Sealer
-    private let courier: HTTPWebhookCourier
-    private let isOver = Atomic<Bool>(false)
+    let courier: HTTPWebhookCourier
+    private let isOver = Atomic<Bool>(true)
 
     /// Creates a relay over a new store.
     ///
@@ -29,8 +29,11 @@ final class Rig: Sendable {
         self.loop = loop
         let time = SystemTime()
         let log = Log(minimum: .error, time: time)
-        store = try Store.open(try StorageURL(url), schema: .migrate, time: time, log: log)
         let master = Secret(SystemRandomness().bytes(32))
+        // Rows are signed and the audit is chained, as in the daemon.
+        var storing = StoreOptions()
+        storing.rows = try RowAuthenticator(keys: [RowAuthenticator.Key(id: "1", secret: master)])
+        store = try Store.open(try StorageURL(url), schema: .migrate, time: time, log: log, options: storing)
         sealer = try Sealer(keys: [Sealer.Key(id: "1", key: master)])
         var options = HTTPWebhookCourier.Options()
         guard let here = AddressRange("127.0.0.0/8") else { throw Unmeasured("no range") }
@@ -48,6 +51,8 @@ final class Rig: Sendable {
 
     /// Starts the work that the daemon does every second.
     func begin() async {
+        isOver.store(false, ordering: .relaxed)
+        relay.replace(courier)
         await loop.perform {
             await self.relay.runHeartbeat()
             self.loop.spawn {
@@ -58,6 +63,13 @@ final class Rig: Sendable {
                 }
             }
         }
+    }
+
+    /// Lets the relay send nothing until the next `begin`.
+    func pause() async {
+        isOver.store(true, ordering: .relaxed)
+        relay.replace(nil)
+        await loop.perform { await self.loop.sleep(for: .seconds(2)) }
     }
 
     func end() async {
@@ -128,7 +140,7 @@ final class Rig: Sendable {
     }
 
     /// Runs the work for all numbers, 32 at a time. The results are in the order of the numbers.
-    private func each<Value: Sendable>(
+    func each<Value: Sendable>(
         _ numbers: Range<Int>, _ work: @escaping @Sendable (Int, Rig) async throws -> Value
     ) async throws -> [Value] {
         return try await withThrowingTaskGroup(of: [(Int, Value)].self) { group in

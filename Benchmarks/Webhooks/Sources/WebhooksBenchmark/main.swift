@@ -8,7 +8,7 @@ import Synchronization
 import World
 
 private let usage = """
-    usage: WebhooksBenchmark URL ROUNDS SECONDS RATE
+    usage: WebhooksBenchmark URL ROUNDS SECONDS RATE | rate URL ROUNDS COUNT
     (Benchmarks/Webhooks/run starts what is needed and gives all of it)
     """
 
@@ -97,6 +97,11 @@ func hundredths(_ value: Double) -> String {
 }
 
 func main(_ words: [String]) async throws {
+    if words.count == 5, words[1] == "rate", let rounds = Int(words[3]), rounds > 0, let count = Int(words[4]),
+        count > 0
+    {
+        return try await rate(words[2], rounds: rounds, count: count)
+    }
     guard words.count == 5, let rounds = Int(words[2]), rounds > 0, let seconds = Int(words[3]), seconds > 0,
         let rate = Int(words[4]), (1...1000).contains(rate)
     else { throw Unmeasured(usage) }
