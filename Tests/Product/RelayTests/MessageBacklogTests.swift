@@ -60,6 +60,25 @@ import World
         #expect(try post.audits("outcome = 'accepted'") == count + 1)
     }
 
+    /// Otherwise a long backlog would delay the stop of the relay, or every message of it would be tried
+    /// with a closed courier.
+    @Test(arguments: StoreKind.all) func stoppedRelayLeavesItsBacklog(store: StoreKind) async throws {
+        let post = try await CodeMessageFixture(store, by: .sms)
+        let rig = post.rig
+        let (count, begun) = (LeasedMessages.inWork + 10, LeasedMessages.textsAtCourier)
+        for counter in 0..<count { _ = try await post.write(counter: Int64(counter)) }
+        post.messages.hold()
+        try await leaseAgain(rig)
+        for _ in 0..<begun { _ = await post.messages.next() }
+        try await rig.on { relay in await relay.stopDeliveries() }
+        post.messages.release()
+        await rig.settled()
+        // Those in work have ended, and no other was begun. Whether a second round leased the rest
+        // before the stop depends on the loop.
+        #expect((Relay.leaseSize...LeasedMessages.inWork).contains(post.messages.sent.count))
+        #expect(try post.left() == count - post.messages.sent.count)
+    }
+
     /// The relay leases what is due, after the leases of the test's messages.
     private func leaseAgain(_ rig: RelayRig) async throws {
         rig.time.advance(by: Relay.messageLease + .seconds(1))

@@ -82,7 +82,7 @@ import World
         }
         #expect(rig.webhooks.sent.count == 4)
         #expect(try slow.left() == 10_000)
-        try await rig.on { relay in await relay.stopWebhooks() }
+        try await rig.on { relay in await relay.stopDeliveries() }
         rig.webhooks.release()
         await rig.settled()
         // The relay ends: the webhooks in flight get their outcomes, and no other is sent.

@@ -74,7 +74,7 @@ final class Rig: Sendable {
 
     func end() async {
         isOver.store(true, ordering: .relaxed)
-        await relay.stopWebhooks()
+        await relay.stopDeliveries()
         courier.close()
         await loop.perform { await self.loop.sleep(for: .seconds(2)) }
         store.close()

@@ -48,18 +48,27 @@ final class LeasedMessages: Sendable {
         }
     }
 
-    private let lines = Mutex<[MessageKind: Line]>([:])
+    private struct State {
+        var lines: [MessageKind: Line] = [:]
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
     private let textLimit = CourierConcurrencyLimit(LeasedMessages.textsAtCourier)
 
     /// Adds a message. Returns whether the caller must start a task that takes messages (`next`).
     func add(_ entry: LeasedEntry, _ kind: MessageKind) -> Bool {
-        lines.withLock { lines in lines[kind, default: Line()].add(entry) }
+        state.withLock { state in !state.isClosed && state.lines[kind, default: Line()].add(entry) }
     }
 
     /// Takes the next message; nil if none waits. The task then ends.
     func next(_ kind: MessageKind) -> LeasedEntry? {
-        lines.withLock { lines in lines[kind, default: Line()].next() }
+        state.withLock { state in state.isClosed ? nil : state.lines[kind, default: Line()].next() }
     }
+
+    /// Lets no more messages begin, because the relay ends. The waiting ones lose their leases with the
+    /// relay's row in the store, and another relay takes them.
+    func close() { state.withLock { $0 = State(isClosed: true) } }
 
     /// The limit of what is at the courier; nil if the courier queues messages itself.
     func courierLimit(_ kind: MessageKind) -> CourierConcurrencyLimit? { kind == .sms ? textLimit : nil }

@@ -52,9 +52,12 @@ extension Relay {
         }
     }
 
-    /// Stops webhooks because the relay ends. Attempts that are in flight continue, and no new one
-    /// begins.
-    public func stopWebhooks() async { webhooks.close() }
+    /// Stops webhooks and the backlog of messages because the relay ends. Attempts that are in flight
+    /// continue, and no new one begins.
+    public func stopDeliveries() async {
+        webhooks.close()
+        leasedMessages.close()
+    }
 
     /// Replaces the courier from the next attempt on; nil if none is configured.
     public func replace(_ courier: (any WebhookCourier)?) { webhooks.replace(courier) }

@@ -240,7 +240,7 @@ public final class Daemon: Sendable {
         }
         // The next factors of these challenges may soon be due at other relays.
         await group.loops[0].perform { [relay] in await relay.recordSeen() }
-        await relay.stopWebhooks()
+        await relay.stopDeliveries()
         // Background work ends next. Pushes in flight get three seconds, then closing the sender
         // ends them at once. Entries that were not sent lose their lease, so the next relay can
         // take them without waiting for a failure detector.
