@@ -202,6 +202,12 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// its descriptors again. So all output of a turn is written together. On the loop only.
     public func atTurnEnd(_ listener: any TurnEndObserver) { turnEnds.append(listener) }
 
+    /// Runs work at the end of the turn of the thread's loop; at once if the thread has none.
+    public static func atTurnEnd(_ work: @escaping @Sendable () -> Void) {
+        guard let current else { return work() }
+        current.atTurnEnd(TurnEndWork(work))
+    }
+
     // MARK: The executor
 
     public func enqueue(_ job: consuming ExecutorJob) { accept(.job(UnownedJob(job))) }
@@ -358,6 +364,14 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 /// An object that acts once at the end of a turn.
 public protocol TurnEndObserver: AnyObject {
     func turnEnded()
+}
+
+private final class TurnEndWork: TurnEndObserver {
+    private let work: @Sendable () -> Void
+
+    init(_ work: @escaping @Sendable () -> Void) { self.work = work }
+
+    func turnEnded() { work() }
 }
 
 /// Carries an item into a lock and out again.

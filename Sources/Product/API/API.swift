@@ -62,16 +62,19 @@ public final class API: Handler {
     /// The OpenAPI document, built once.
     let description: [UInt8]
 
-    /// - Parameter registry: the metrics; a caller that does not read them leaves it out.
+    /// - Parameters:
+    ///   - registry: the metrics; a caller that does not read them leaves it out.
+    ///   - atTurnEnd: runs work at the end of the loop's turn; a caller without loops leaves it out.
     public init(
         settings: Settings, relay: Relay, dependencies: [Dependency], drawing: any QRDrawing = ImmediateQRDrawing(),
-        time: any TimeSource, randomness: any Randomness, log: Log, registry: Registry = Registry()
+        time: any TimeSource, randomness: any Randomness, log: Log, registry: Registry = Registry(),
+        atTurnEnd: @escaping WebsiteConcurrencyLimit.TurnEnd = { $0() }
     ) {
         self.settings = settings
         metrics = RequestMetrics(Self.table.routes, in: registry)
         self.drawing = drawing
         self.relay = relay
-        turns = WebsiteConcurrencyLimit(time: time)
+        turns = WebsiteConcurrencyLimit(time: time, atTurnEnd: atTurnEnd)
         self.dependencies = dependencies
         self.time = time
         self.randomness = randomness

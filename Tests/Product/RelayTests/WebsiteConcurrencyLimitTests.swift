@@ -18,7 +18,7 @@ struct WebsiteConcurrencyLimitTests {
 
         init(_ time: TestTime) {
             loop = EventLoop.simulated(name: "requests", time: time) { _ in 0 }
-            turns = WebsiteConcurrencyLimit(time: time)
+            turns = WebsiteConcurrencyLimit(time: time) { EventLoop.atTurnEnd($0) }
         }
 
         func send(_ website: String, _ numbers: Range<Int>) {
@@ -72,6 +72,42 @@ struct WebsiteConcurrencyLimitTests {
         fixture.end("flood", WebsiteConcurrencyLimit.limit)
         fixture.end("shop", 2)
         #expect(fixture.turns.websites == 0)
+    }
+
+    /// Reads of a file run on the loop, so such a request ends before the next one begins.
+    @Test func requestsThatEndAtOnceShareTheTurns() {
+        let ends = Mutex<[@Sendable () -> Void]>([])
+        let turns = WebsiteConcurrencyLimit(time: time) { end in ends.withLock { $0.append(end) } }
+        let loop = EventLoop.simulated(name: "requests", time: time) { _ in 0 }
+        let served = Mutex<[String]>([])
+        func send(_ website: String, _ count: Int) {
+            loop.asCurrent {
+                for _ in 0..<count {
+                    loop.spawn {
+                        await turns.begin(Array(website.utf8))
+                        served.withLock { $0.append(website) }
+                        turns.end(Array(website.utf8))
+                    }
+                }
+            }
+            while loop.turn() {}
+        }
+        send("shop", 1)
+        var left = 10
+        send("flood", left)
+        while left > 0 {
+            let now = min(left, WebsiteConcurrencyLimit.limit)
+            #expect(served.withLock { $0.count { $0 == "flood" } } == 10 - left + now)
+            left -= now
+            send("shop", 1)
+            #expect(served.withLock { $0.last } == "shop")
+            for end in ends.withLock({ ends in
+                defer { ends = [] }
+                return ends
+            }) { loop.asCurrent(end) }
+            while loop.turn() {}
+        }
+        #expect(turns.websites == 0)
     }
 
     @Test func requestsThatBeganWithoutLimitCountOnceThereIsOne() {

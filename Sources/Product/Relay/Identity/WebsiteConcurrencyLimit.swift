@@ -11,6 +11,10 @@ import World
 /// for a few. A website that is alone has no limit, because requests that are in work together
 /// share commits.
 ///
+/// A request that only reads may need no step but one: it begins and ends within a turn of its loop,
+/// and hundreds of them could follow one another in this turn. So while the limit holds, a request
+/// counts as in work until the turn in which it ends is over.
+///
 /// Invariant: every call of `begin` is followed by exactly one call of `end`, even if the request
 /// fails. If a call of `end` were missing, the website would have one place less for ever.
 ///
@@ -86,10 +90,17 @@ public final class WebsiteConcurrencyLimit: Sendable {
         }
     }
 
+    /// Runs work at the end of the loop's turn.
+    public typealias TurnEnd = @Sendable (@escaping @Sendable () -> Void) -> Void
+
     private let time: any TimeSource
+    private let atTurnEnd: TurnEnd
     private let state = Mutex(State())
 
-    public init(time: any TimeSource) { self.time = time }
+    public init(time: any TimeSource, atTurnEnd: @escaping TurnEnd) {
+        self.time = time
+        self.atTurnEnd = atTurnEnd
+    }
 
     /// Returns when the website may have one more request in work. Each call is followed by one of
     /// `end`.
@@ -110,9 +121,15 @@ public final class WebsiteConcurrencyLimit: Sendable {
         }
     }
 
-    /// Ends a request, and lets the next waiting ones of its website begin.
+    /// Ends a request, and lets the next waiting ones of its website begin: in the next turn, while
+    /// the limit holds.
     public func end(_ website: [UInt8]) {
         let (website, now) = (HashedBytes(website), time.instant())
+        guard state.withLock({ $0.limit(at: now) }) != .max else { return finish(website, at: now) }
+        atTurnEnd { self.finish(website, at: now) }
+    }
+
+    private func finish(_ website: HashedBytes, at now: Instant) {
         let begun: [Turn] = state.withLock { state in
             guard let line = state.lines[website] else { return [] }
             line.working -= 1

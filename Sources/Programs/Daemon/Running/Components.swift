@@ -185,7 +185,7 @@ final class Components: Sendable {
                 origin: settings.origin.settingsText, applicationServerKey: webPush?.applicationServerKey),
             relay: relay,
             dependencies: dependencies, drawing: drawing, time: time, randomness: randomness, log: log,
-            registry: registry)
+            registry: registry, atTurnEnd: { EventLoop.atTurnEnd($0) })
     }
 
     func close() {
