@@ -9,7 +9,7 @@ import JSON
 /// audience, challenge id, nonce, the website's own nonce, and the hash of the context bytes.
 ///
 /// Invariant: a value exists only if the signature is valid and all claims match. Any difference is
-/// a `DecisionFault`; the caller records it and changes nothing. Unknown claims and header fields
+/// a `DecisionRefusal`; the caller records it and changes nothing. Unknown claims and header fields
 /// are refused, since they could change the meaning of the others. Strings are compared by their
 /// bytes, since Swift treats canonically equivalent strings as equal.
 ///
@@ -70,74 +70,108 @@ public struct SignedDecision: Sendable, Equatable {
 
     /// Reads a decision and checks that the phone signed it and that every claim matches the
     /// challenge.
-    public init(_ compact: String, about subject: Subject) throws(DecisionFault) {
+    public init(_ compact: String, about subject: Subject) throws(DecisionRefusal) {
         let claims = try Self.claims(compact, by: subject)
-        guard claims["v"] == 1 else { throw .malformed }
-        guard Self.same(claims["aud"], subject.audience) else { throw .audience }
-        guard Self.same(claims["challenge"], subject.challenge.text) else { throw .challenge }
-        let nonce = claims["nonce"]?.string ?? ""
-        guard Secret.matches(Array(nonce.utf8), Array(Base64URL.encode(subject.nonce).utf8)) else { throw .nonce }
-        switch Context.request(in: subject.context) {
-        case let request?: guard Self.same(claims["request"], request) else { throw .request }
-        case nil: guard claims["request"] == nil else { throw .request }
+        try Self.match(claims, subject)
+        let decision: Decision = try Self.word("decision", of: claims)
+        uv = try Self.word("uv", of: claims)
+        guard let issuedAt = claims["iat"]?.integer else {
+            throw .form(of: "iat", LocalizedText("a whole number of seconds", de: "eine ganze Zahl von Sekunden"))
         }
-        let digest = Base64URL.encode(SHA256.hash(subject.context))
-        guard Self.same(claims["context"], digest) else { throw .context }
-        guard let decision = claims["decision"]?.string.flatMap({ Decision(rawValue: $0) }),
-            let uv = claims["uv"]?.string.flatMap({ UserVerification(rawValue: $0) }),
-            let issuedAt = claims["iat"]?.integer
-        else { throw .malformed }
-        guard (decision == .approve) == subject.approves else { throw .decision }
-        if let number = claims["number"], number.string == nil { throw .malformed }
-        let number = claims["number"]?.string
-        if decision == .approve, (number != nil) != subject.asksNumber { throw .number }
-        if let place = claims["place"] {
-            guard let place = place.string.flatMap({ CoarsePlace($0) }) else { throw .malformed }
-            self.place = place
-        } else {
-            place = nil
+        guard (decision == .approve) == subject.approves else { throw .fault(.decision) }
+        if let number = claims["number"], number.string == nil {
+            throw .form(of: "number", LocalizedText("a string of digits", de: "einen String aus Ziffern"))
         }
+        number = claims["number"]?.string
+        if decision == .approve, (number != nil) != subject.asksNumber { throw .fault(.number) }
+        place = try Self.place(of: claims)
         // A denial counts whatever the phone says about itself.
-        if decision == .approve, let age = claims["uv_age"] {
-            guard let age = age.integer.flatMap({ Int32(exactly: $0) }), age >= 0 else { throw .malformed }
-            uvAge = Int(age)
-        } else {
-            uvAge = nil
-        }
-        if decision == .approve, let posture = claims["posture"] {
-            guard let posture = ReportedPosture(json: posture) else { throw .malformed }
-            self.posture = posture
-        } else {
-            posture = nil
-        }
+        uvAge = decision == .approve ? try Self.age(of: claims) : nil
+        posture = decision == .approve ? try Self.posture(of: claims) : nil
         self.decision = decision
-        self.number = number
-        self.uv = uv
         self.issuedAt = issuedAt
     }
 
+    /// Checks the claims that name the challenge.
+    private static func match(_ claims: JSONObject, _ subject: Subject) throws(DecisionRefusal) {
+        guard claims["v"] == 1 else { throw .form(of: "v", LocalizedText("the number 1", de: "die Zahl 1")) }
+        guard same(claims["aud"], subject.audience) else { throw .fault(.audience) }
+        guard same(claims["challenge"], subject.challenge.text) else { throw .fault(.challenge) }
+        let nonce = claims["nonce"]?.string ?? ""
+        guard Secret.matches(Array(nonce.utf8), Array(Base64URL.encode(subject.nonce).utf8)) else {
+            throw .fault(.nonce)
+        }
+        switch Context.request(in: subject.context) {
+        case let request?: guard same(claims["request"], request) else { throw .fault(.request) }
+        case nil: guard claims["request"] == nil else { throw .fault(.request) }
+        }
+        let digest = Base64URL.encode(SHA256.hash(subject.context))
+        guard same(claims["context"], digest) else { throw .fault(.context) }
+    }
+
+    private static func word<Word: RawRepresentable<String> & CaseIterable>(
+        _ claim: String, of claims: JSONObject
+    ) throws(DecisionRefusal) -> Word {
+        guard let word = claims[claim]?.string.flatMap({ Word(rawValue: $0) }) else {
+            let words = Word.allCases.map(\.rawValue).joined(separator: ", ")
+            throw .form(of: claim, LocalizedText("one of \(words)", de: "einen dieser Werte: \(words)"))
+        }
+        return word
+    }
+
+    private static func place(of claims: JSONObject) throws(DecisionRefusal) -> CoarsePlace? {
+        guard let claim = claims["place"] else { return nil }
+        guard let place = claim.string.flatMap({ CoarsePlace($0) }) else {
+            throw .form(
+                of: "place",
+                LocalizedText(
+                    "latitude, comma and longitude, each with one decimal",
+                    de: "Breite, Komma und Länge mit je einer Nachkommastelle"))
+        }
+        return place
+    }
+
+    private static func age(of claims: JSONObject) throws(DecisionRefusal) -> Int? {
+        guard let claim = claims["uv_age"] else { return nil }
+        guard let age = claim.integer.flatMap({ Int32(exactly: $0) }), age >= 0 else {
+            throw .form(of: "uv_age", LocalizedText("a whole number of seconds", de: "eine ganze Zahl von Sekunden"))
+        }
+        return Int(age)
+    }
+
+    private static func posture(of claims: JSONObject) throws(DecisionRefusal) -> ReportedPosture? {
+        guard let claim = claims["posture"] else { return nil }
+        guard let posture = ReportedPosture(json: claim) else {
+            throw .form(
+                of: "posture",
+                LocalizedText("an object of the documented members", de: "ein Objekt aus den dokumentierten Elementen"))
+        }
+        return posture
+    }
+
     /// Returns the claims after checking that the signature is the phone's.
-    private static func claims(_ compact: String, by subject: Subject) throws(DecisionFault) -> JSONObject {
+    private static func claims(_ compact: String, by subject: Subject) throws(DecisionRefusal) -> JSONObject {
         let object: JWSObject
         do {
             object = try JWS.parse(compact, maxBytes: maxBytes)
         } catch {
-            switch error {
-            case .tooLong: throw .size
-            case .malformed, .header: throw .malformed
-            case .algorithm: throw .algorithm
-            case .signatureLength: throw .signature
-            }
+            throw .jws(error)
         }
-        guard same(object.header["typ"], type) else { throw .type }
+        guard same(object.header["typ"], type) else { throw .fault(.type) }
         // Exactly `alg`, `typ` and `kid`; the parser guarantees `alg` and refuses duplicate names.
-        guard object.header.count == 3, object.header["kid"] != nil else { throw .malformed }
-        guard same(object.header["kid"], subject.device.text) else { throw .key }
-        guard object.verify(subject.key) else { throw .signature }
-        guard let claims = (try? JSONReader.read(object.payload))?.object,
-            required.allSatisfy({ claims[$0] != nil }),
-            claims.count == required.count + optional.count(where: { claims[$0] != nil })
-        else { throw .malformed }
+        guard object.header.count == 3, object.header["kid"] != nil else { throw .header }
+        guard same(object.header["kid"], subject.device.text) else { throw .fault(.key) }
+        guard object.verify(subject.key) else { throw .fault(.signature) }
+        let payload: JSONValue
+        do {
+            payload = try JSONReader.read(object.payload)
+        } catch {
+            throw .notJSON(error)
+        }
+        guard let claims = payload.object else { throw .notAnObject }
+        if let absent = required.first(where: { claims[$0] == nil }) { throw .missing(absent) }
+        let isKnown = { (name: String) in (required + optional).contains { $0.hasSameBytes(as: name) } }
+        if let other = claims.names.first(where: { !isKnown($0) }) { throw .unknown(other) }
         return claims
     }
 

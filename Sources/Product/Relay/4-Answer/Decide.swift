@@ -70,10 +70,10 @@ extension Relay {
             throw try await tooLate(row, try? read(answer, about: row, policy, by: phone), by: phone)
         }
         let content: Content
-        do throws(DecisionFault) {
+        do throws(DecisionRefusal) {
             content = try read(answer, about: row, policy, by: phone)
         } catch {
-            throw await refused(error, row.id, by: phone, as: refusal(error, answer, policy, phone))
+            throw await refused(error.fault, row.id, by: phone, as: refusal(error, answer, policy, phone))
         }
         return try await decide(row, content, policy, by: phone)
     }
@@ -95,13 +95,13 @@ extension Relay {
 
     private func read(
         _ answer: PhoneAnswer, about row: ChallengeRow, _ policy: Policy, by phone: PhoneCredential
-    ) throws(DecisionFault) -> Content {
+    ) throws(DecisionRefusal) -> Content {
         switch policy.answers {
         case .signed:
-            guard let signed = answer.signed, answer.number == nil else { throw .policy }
+            guard let signed = answer.signed, answer.number == nil else { throw .fault(.policy) }
             guard let key = try? P256PublicKey(x963: phone.publicKey) else {
                 log.error("device.key", [.device: phone.id.text])
-                throw .signature
+                throw .fault(.signature)
             }
             let decision = try SignedDecision(
                 signed,
@@ -115,19 +115,19 @@ extension Relay {
                 assertion: answer.assertion, pinSignature: answer.pinSignature)
         case .certificate:
             // The website will see that the answer was authenticated by a certificate.
-            guard answer.signed == nil, phone.isCertified else { throw .policy }
-            if answer.approves, row.number != nil, answer.number == nil { throw .number }
+            guard answer.signed == nil, phone.isCertified else { throw .fault(.policy) }
+            if answer.approves, row.number != nil, answer.number == nil { throw .fault(.number) }
             return Content(
                 decision: answer.approves ? .approve : .deny, number: answer.number, proof: .certificate,
                 receipt: nil, uv: nil)
-        case .website: throw .policy
+        case .website: throw .fault(.policy)
         }
     }
 
     private func refusal(
-        _ fault: DecisionFault, _ answer: PhoneAnswer, _ policy: Policy, _ phone: PhoneCredential
+        _ refusal: DecisionRefusal, _ answer: PhoneAnswer, _ policy: Policy, _ phone: PhoneCredential
     ) -> Refusal {
-        switch (fault, policy.answers) {
+        switch (refusal.fault, policy.answers) {
         case (.policy, .signed) where answer.signed == nil:
             .invalid([
                 FieldFault(
@@ -162,7 +162,7 @@ extension Relay {
                         "must be given: this challenge requires a number",
                         de: "fehlt: Diese Challenge verlangt eine Zahl"))
             ])
-        default: .invalid([FieldFault("answer", .mismatch, fault.message)])
+        default: .invalid([FieldFault("answer", .mismatch, refusal.message)])
         }
     }
 

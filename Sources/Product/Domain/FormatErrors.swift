@@ -1,11 +1,10 @@
 import Crypto
-import Domain
 import JSON
 
 /// The errors of formats that the modules below this one read. They know no languages, so their
 /// German texts stand here.
 extension JSONError {
-    var text: LocalizedText { LocalizedText(message, de: "\(german) (Byte \(offset))") }
+    public var text: LocalizedText { LocalizedText(message, de: "\(german) (Byte \(offset))") }
 
     private var german: String {
         switch kind {
@@ -33,7 +32,7 @@ extension JSONError {
 }
 
 extension JWSError {
-    var text: LocalizedText { LocalizedText(description, de: german) }
+    public var text: LocalizedText { LocalizedText(description, de: german) }
 
     private var german: String {
         switch self {
