@@ -1,3 +1,5 @@
+import Glibc
+
 /// Validation rules for texts from outside. Each rule returns an error message, or nil if the text
 /// is valid. Messages about parameters of the API have all its languages.
 public enum FieldRule {
@@ -13,6 +15,14 @@ public enum FieldRule {
             de:
                 "darf keine Steuerzeichen, Schreibrichtungszeichen oder unsichtbaren Zeichen enthalten, enthält aber \(name)"
         )
+    }
+
+    /// Returns the text without the characters that `line` refuses and without those after the first
+    /// `limit`; nil if nothing visible remains.
+    public static func showable(_ text: String, limit: Int) -> String? {
+        var shown = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars.lazy.filter({ !isUnshowable($0) }).prefix(limit) { shown.append(scalar) }
+        return shown.allSatisfy(\.properties.isWhitespace) ? nil : String(shown)
     }
 
     public static let empty = LocalizedText("must not be empty", de: "darf nicht leer sein")
@@ -106,26 +116,17 @@ public enum FieldRule {
         return right ? nil : "must be 1 to 64 characters of a-z, 0-9, dot and dash, and begin with a letter or digit"
     }
 
-    /// Checks an IPv4 or IPv6 address. An IPv6 address is checked only by its characters and
-    /// length, since it is displayed and never connected to.
+    /// Checks an IPv4 or IPv6 address: without a port, a zone, or leading zeros, which some programs
+    /// read as octal.
     public static func ip(_ text: String) -> LocalizedText? {
-        let message = LocalizedText(
-            "must be an IPv4 or IPv6 address", de: "muss eine IPv4- oder IPv6-Adresse sein")
-        let bytes = Array(text.utf8)
-        if bytes.contains(UInt8(ascii: ":")) {
-            let allowed = bytes.allSatisfy { isHexDigit($0) || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".") }
-            return allowed && (2...45).contains(bytes.count) ? nil : message
-        }
-        let groups = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        let right =
-            groups.count == 4
-            && groups.allSatisfy { group in
-                guard (1...3).contains(group.count), group.allSatisfy({ (0x30...0x39).contains($0) }) else {
-                    return false
-                }
-                return group.reduce(0) { $0 * 10 + Int($1 - 0x30) } <= 255
-            }
-        return right ? nil : message
+        var bytes = in6_addr()
+        let isAddress =
+            !text.utf8.contains(0) && [AF_INET, AF_INET6].contains { inet_pton($0, text, &bytes) == 1 }
+        return isAddress
+            ? nil
+            : LocalizedText(
+                "must be an IPv4 or IPv6 address, without a port",
+                de: "muss eine IPv4- oder IPv6-Adresse ohne Port sein")
     }
 
     /// Returns the text with each character that a person cannot see replaced by its number, such as
@@ -156,9 +157,6 @@ public enum FieldRule {
 
     private static func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) }
     private static func isLetterOrDigit(_ byte: UInt8) -> Bool { isLetter(byte) || (0x30...0x39).contains(byte) }
-    private static func isHexDigit(_ byte: UInt8) -> Bool {
-        (0x30...0x39).contains(byte) || (0x41...0x46).contains(byte) || (0x61...0x66).contains(byte)
-    }
     private static func isAtomCharacter(_ byte: UInt8) -> Bool {
         isLetterOrDigit(byte) || "!#$%&'*+-/=?^_`{|}~".utf8.contains(byte)
     }

@@ -67,12 +67,16 @@ import Testing
         #expect(FieldRule.phone(number) != nil)
     }
 
-    @Test(arguments: ["203.0.113.7", "0.0.0.0", "2001:db8::1", "::ffff:192.0.2.1"])
+    @Test(arguments: ["203.0.113.7", "0.0.0.0", "2001:db8::1", "::", "1:2:3:4:5:6:7:8", "::ffff:192.0.2.1"])
     func validIPAddressesAreAccepted(ip: String) {
         #expect(FieldRule.ip(ip) == nil)
     }
 
-    @Test(arguments: ["", "256.0.0.1", "1.2.3", "1.2.3.4.5", "example.com", "2001:db8::g", "1.2.3.4 ", "<b>"])
+    @Test(arguments: [
+        "", "256.0.0.1", "1.2.3", "1.2.3.4.5", "example.com", "2001:db8::g", "1.2.3.4 ", "<b>", "10.0.0.1:5555",
+        "010.0.0.1", "10.0.0.01", "[2001:db8::1]", "fe80::1%eth0", "1::2::3", "1:2:3", "::1:99999", "127.1",
+        "1.2.3.4\0",
+    ])
     func malformedIPAddressesAreRefused(ip: String) {
         #expect(FieldRule.ip(ip) != nil)
     }

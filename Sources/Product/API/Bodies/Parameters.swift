@@ -153,7 +153,8 @@ enum Parameters {
     static let answer = Field.plain("answer", "A twoefay-decision+jwt, if answers are signed")
     static let number = Field.digits("number", 2...6, "The number that the user enters on the phone")
     static let ip = Field.text("ip", limit: 45, "The IP address that the login comes from", rule: FieldRule.ip)
-    static let userAgent = Field.line("user_agent", limit: 512, "The User-Agent of the browser that logs in")
+    static let userAgent = Field<BrowserText>.browserText(
+        "user_agent", limit: 512, "The User-Agent of the browser that logs in, as it was sent")
     static let service = Field.line("service", limit: 64, "The service that the user logs in to")
     static let action = Field.line("action", limit: 64, "The action to approve")
     static let details = Field<[Context.Detail]>.list(

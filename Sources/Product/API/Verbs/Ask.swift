@@ -20,7 +20,7 @@ enum Ask {
                 answers: [
                     (
                         201,
-                        "login: verified or unverified, challenge, number?, factor, expires_at, codes?: locked, missing?"
+                        "login: verified or unverified, challenge, number?, factor, expires_at, codes?: locked, missing?, adjusted?"
                     ),
                     (429, "too many logins of this user"),
                 ])),
@@ -45,27 +45,28 @@ enum Ask {
         guard let subject = token.map({ Subject.token($0) }) ?? username.map({ .username($0) }) else {
             throw .notFound
         }
+        let userAgent = call[P.userAgent]
         var request = LoginRequest(
             subject: subject, username: username, request: call[P.request], number: call[P.number],
-            ip: call[P.ip], userAgent: call[P.userAgent], service: call[P.service], action: call[P.action],
+            ip: call[P.ip], userAgent: userAgent?.shown, service: call[P.service], action: call[P.action],
             details: call[P.details] ?? [], expiresIn: call[P.expiresIn], factors: call[P.factors],
             minAssurance: call[P.minAssurance], isKnown: call[P.knownBrowser] == true)
         request.trace = call.trace
         request.isCounted = call.isCounted
         guard let unclaimed = call.unclaimed else {
-            return .answer(answer(try await call.relay.login(request, by: website, as: call.operation)))
+            return .answer(answer(try await call.relay.login(request, by: website, as: call.operation), userAgent))
         }
         let kept = IdempotentAnswer(unclaimed) { opened in
-            let answer = answer(opened)
+            let answer = answer(opened, userAgent)
             return (answer.status, answer.body)
         }
         switch try await call.relay.login(request, by: website, as: call.operation, keeping: kept) {
-        case .opened(let asked): return .kept(answer(asked))
+        case .opened(let asked): return .kept(answer(asked, userAgent))
         case .unclaimed(let isCounted): return .unclaimed(isCounted: isCounted)
         }
     }
 
-    private static func answer(_ asked: OpenedChallenge) -> APIResponse {
+    private static func answer(_ asked: OpenedChallenge, _ userAgent: BrowserText?) -> APIResponse {
         var body: JSONObject = [
             "login": .string(asked.verified ? "verified" : "unverified"), "challenge": .string(asked.challenge.text),
         ]
@@ -74,6 +75,9 @@ enum Ask {
         body.set("expires_at", .string(asked.expiresAt.rfc3339))
         if asked.areCodesLocked { body.set("codes", "locked") }
         body.set(missing: asked.missing)
+        if let userAgent, userAgent.isChanged {
+            body.set("adjusted", [P.userAgent.name: userAgent.shown.map { .string($0) } ?? .null])
+        }
         return APIResponse(201, body)
     }
 
