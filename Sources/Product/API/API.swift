@@ -89,7 +89,7 @@ public final class API: Handler {
             return .now(Health.response)
         }
         switch Self.table.match(request.method, request.path) {
-        case .nothing: return refuse(request, route: "none", APIResponse(.notFound, to: request.fields))
+        case .nothing: return refuse(request, route: "none", APIResponse(.routeNotFound, to: request.fields))
         case .wrongMethod(let pattern, let allow):
             var problem = Problem(
                 .methodNotAllowed, LocalizedText("This path accepts \(allow)", de: "Dieser Pfad nimmt \(allow) an"))

@@ -74,7 +74,7 @@ enum OpenAPIDocument {
 
     /// The header fields that the route accepts.
     private static func fields(_ route: Route) -> [JSONValue] {
-        let isWebsites = route.forms.contains { if case .website = $0.action { true } else { false } }
+        let takesKeys = route.forms.contains { if case .website = $0.action { !$0.isSafe } else { false } }
         if route.method == "GET" {
             // A GET has no body, so its parameters are header fields.
             return route.forms.flatMap(\.parameters).map { parameter in
@@ -86,7 +86,7 @@ enum OpenAPIDocument {
         }
         guard route.method == "POST" else { return [] }
         var names: [(String, String)] = []
-        if isWebsites {
+        if takesKeys {
             names.append(("Idempotency-Key", "A repeat with the same key returns the first answer, for 24 hours"))
         }
         for name in ["token", "username"] where route.forms.contains(where: { $0.declares(name) }) {

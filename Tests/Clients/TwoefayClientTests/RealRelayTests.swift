@@ -164,7 +164,7 @@ import World
         #expect(await code { _ = try await client.ask(LoginRequest(username: "bob")) } == .notFound)
         #expect(await code { _ = try await client.ask(LoginRequest(username: "ada", ip: "here")) } == .invalid)
         #expect(await code { _ = try await client.result(of: String(repeating: "0", count: 32)) } == .notFound)
-        #expect(await code { try await client.call("POST", "/nowhere", [:]) } == .notFound)
+        #expect(await code { try await client.call("POST", "/nowhere", [:]) } == .routeNotFound)
         #expect(await code { try await client.call("GET", "/login") } == .methodNotAllowed)
         #expect(await code { try await client.call("POST", "/pending", [:]) } == .forbidden)
         #expect(await code { try await client.begin(.totp, of: "x") } == .notFound)

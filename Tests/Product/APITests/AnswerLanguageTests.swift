@@ -16,8 +16,8 @@ struct AnswerLanguageTests {
         }
     }
 
-    private static let english = "The path or object does not exist, or belongs to another caller"
-    private static let german = "Der Pfad oder das Objekt existiert nicht oder gehört einem anderen Aufrufer"
+    private static let english = "The object does not exist, or belongs to another caller"
+    private static let german = "Das Objekt existiert nicht oder gehört einem anderen Aufrufer"
 
     /// The preferences follow from RFC 9110 §12.5.4 and the lookup of RFC 4647 §3.4.
     @Test(

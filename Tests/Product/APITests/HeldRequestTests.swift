@@ -134,7 +134,8 @@ struct HeldRequestTests {
         #expect(await rig.end(two).status == 404)
     }
 
-    @Test func heldAnswerIsStoredUnderItsIdempotencyKey() async throws {
+    /// `/auth` changes nothing, so each request is answered by itself.
+    @Test func keyOfAHeldRequestHasNoEffect() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["number": "0"])
         let (_, phone) = try await shop.enrol("bob")
@@ -150,7 +151,7 @@ struct HeldRequestTests {
         #expect(result["login"] == "success")
         let again = await shop.send("POST", "/auth", about, fields: fields)
         #expect(again.body == result.body)
-        #expect(again.fields["idempotency-replayed"] == "true")
+        #expect(again.fields["idempotency-replayed"] == nil)
     }
 
     @Test(

@@ -54,6 +54,19 @@ struct IdempotencyTests {
         #expect(try rig.relay.count("\(kept) WHERE i.state = 'done' AND i.status = 201 AND i.holder IS NULL") == 3)
     }
 
+    /// A program may add a key to every POST: a kept `wait` would never end.
+    @Test func resultsAreNeverKept() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop", ["number": "0"])
+        let (_, phone) = try await shop.enrol("bob")
+        let challenge = try #require(await shop.send("POST", "/login", ["username": "bob"])["challenge"])
+        let first = await shop.send("POST", "/auth", ["challenge": challenge], fields: key("one"))
+        #expect(first["login"] == "wait")
+        #expect(await phone.send("POST", "/success", ["challenge": challenge]).status == 200)
+        let second = await shop.send("POST", "/auth", ["challenge": challenge], fields: key("one"))
+        #expect(second["login"] == "success" && second.fields["idempotency-replayed"] == nil)
+    }
+
     @Test func loginUnderAKeyCountsOnceInTheLimits() async throws {
         let rig = try await APIRig()
         let shop = try await rig.site("shop", ["limit-logins-minute": "3"])

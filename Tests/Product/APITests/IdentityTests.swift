@@ -148,19 +148,21 @@ struct IdentityTests {
         let (_, other) = try await shop.enrol("bob")
         let wrong = String(repeating: "0", count: 32)
 
-        let unknownPath = await shop.send("GET", "/no/such/path").withoutID
-        #expect(unknownPath.status == 404)
+        let nobody = await shop.send("GET", "/user/no-such-user").withoutID
+        #expect(nobody.status == 404)
         func expectNothing(_ response: Response, _ what: String) {
-            #expect(response.withoutID == unknownPath, "\(what): \(response.text)")
+            #expect(response.withoutID == nobody, "\(what): \(response.text)")
         }
-        for user in ["alice", "nobody", "%E4", "%", "%00", String(repeating: "a", count: 65)] {
+        for user in ["alice", "nobody", "%00", String(repeating: "a", count: 65)] {
             expectNothing(await shop.send("GET", "/user/\(user)"), "GET \(user)")
             expectNothing(await shop.send("DELETE", "/user/\(user)"), "DELETE \(user)")
             expectNothing(await shop.send("POST", "/user/\(user)/activation"), "activation \(user)")
         }
         expectNothing(await shop.send("POST", "/login", ["username": "alice"]), "login alice")
-        for id in [token, wrong, "not an id".filter { $0 != " " }] {
+        for id in [token, wrong] {
             expectNothing(await shop.send("POST", "/login", ["token": .string(id)]), "login \(id)")
+        }
+        for id in [token, wrong, "not an id".filter { $0 != " " }] {
             expectNothing(await shop.send("POST", "/auth", ["token": .string(id)]), "auth \(id)")
             expectNothing(await shop.send("POST", "/success", ["token": .string(id)]), "success \(id)")
             expectNothing(await shop.send("POST", "/failure", ["token": .string(id)]), "failure \(id)")

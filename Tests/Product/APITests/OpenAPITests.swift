@@ -42,6 +42,10 @@ struct OpenAPITests {
         #expect(["200", "403", "409", "429"].allSatisfy { confirm?[$0] != nil })
         let forbidden = confirm?["403"]?.object?["description"]?.string ?? ""
         #expect(forbidden.contains("codes_locked") && forbidden.contains("forbidden"))
+        let fields = { (path: String) in
+            paths[path]?.object?["post"]?.object?["parameters"]?.array?.compactMap { $0.object?["name"]?.string } ?? []
+        }
+        #expect(fields("/login").contains("Idempotency-Key") && !fields("/auth").contains("Idempotency-Key"))
         let show = paths["/user/{username}"]?.object?["get"]?.object
         #expect(show?["parameters"]?.array?.first?.object?["in"] == "path")
     }

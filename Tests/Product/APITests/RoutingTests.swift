@@ -41,11 +41,11 @@ struct RoutingTests {
             "", "/", "*", "user/bob", "/user", "/user/", "/user/bob/", "//user/bob", "/user/%", "/user/%4", "/user/%GG",
             "/user/%FF", "/User/bob", "/registe", "/user/bob/activation/x", "/health/",
         ])
-    func unknownPathIsNotFound(path: String) async throws {
+    func unknownPathHasItsOwnCode(path: String) async throws {
         let rig = try await APIRig()
         let response = await rig.stranger.send("GET", path)
         #expect(response.status == 404)
-        #expect(response.code == "not_found")
+        #expect(response.code == "route_not_found")
         #expect(response.fields["request-id"]?.utf8.count == 32)
     }
 
@@ -70,7 +70,7 @@ struct RoutingTests {
         #expect(response.fields["cache-control"] == "no-store")
         #expect(response.json.names == ["type", "title", "status", "code", "detail"])
         #expect(response["status"] == 404)
-        #expect(response["type"] == "urn:twoefay:problem:not_found")
+        #expect(response["type"] == "urn:twoefay:problem:route_not_found")
     }
 
     @Test func healthIsAnsweredWithoutALogLine() async throws {

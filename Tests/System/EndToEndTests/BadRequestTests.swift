@@ -44,6 +44,7 @@ import Testing
             path: "/login", body: #"{"username":"b","details":[{"label":"a"}]}"#, status: 400, code: "invalid",
             faults: ["details[0].value missing"]),
         Case(path: "/login", body: #"{"username":"nobody"}"#, status: 404, code: "not_found"),
+        Case(path: "/login", body: #"{"token":"ada"}"#, status: 400, code: "invalid", faults: ["token format"]),
         Case(
             path: "/auth", body: #"{"challenge":["x"]}"#, status: 400, code: "invalid", faults: ["challenge type"]),
         Case(
@@ -52,8 +53,8 @@ import Testing
         Case(
             path: "/verify", body: #"{"id_token":"x"}"#, status: 400, code: "invalid",
             faults: ["activation_code missing", "proof missing"]),
-        Case(path: "/no/such/path", body: "{}", status: 404, code: "not_found"),
-        Case(path: "/register/", body: "{}", status: 404, code: "not_found"),
+        Case(path: "/no/such/path", body: "{}", status: 404, code: "route_not_found"),
+        Case(path: "/register/", body: "{}", status: 404, code: "route_not_found"),
         Case(path: "/register?x=1", body: #"{"username":"b"}"#, status: 400, code: "malformed"),
     ]
 
@@ -163,7 +164,7 @@ import Testing
             #expect(unlike.status == 422)
 
             for bad in ["a b", String(repeating: "k", count: 256), "ü"] {
-                let answer = try await shop.curl("POST", "/auth", token, fields: ["idempotency-key": bad])
+                let answer = try await shop.curl("POST", "/login", token, fields: ["idempotency-key": bad])
                 #expect(answer.status == 400)
                 #expect(answer.faults == ["Idempotency-Key format"])
             }

@@ -61,6 +61,8 @@ public struct Problem: Sendable, Equatable {
         public static let codesLocked = Code(rawValue: "codes_locked")
         /// The object is unknown, or it belongs to another website.
         public static let notFound = Code(rawValue: "not_found")
+        /// The path of the call is wrong, or the relay is older than this client.
+        public static let routeNotFound = Code(rawValue: "route_not_found")
         /// The route has another HTTP method.
         public static let methodNotAllowed = Code(rawValue: "method_not_allowed")
         /// The name or address is already in use, or the same request is still running.

@@ -19,6 +19,7 @@ struct Problem: Error, Sendable {
         case unlockWrong = "unlock_wrong"
         case unlockVoid = "unlock_void"
         case notFound = "not_found"
+        case routeNotFound = "route_not_found"
         case methodNotAllowed = "method_not_allowed"
         case alreadyDecided = "already_decided"
         case shownOnce = "shown_once"
@@ -34,7 +35,7 @@ struct Problem: Error, Sendable {
             case .unauthenticated: 401
             case .forbidden, .approvalRequired, .codesLocked, .notAttested, .postureUnmet: 403
             case .pinRequired, .pinWrong, .pinLocked, .pukWrong, .pukLocked, .unlockWrong, .unlockVoid: 403
-            case .notFound: 404
+            case .notFound, .routeNotFound: 404
             case .methodNotAllowed: 405
             case .conflict, .alreadyDecided, .shownOnce: 409
             case .tooLarge: 413
@@ -68,6 +69,7 @@ struct Problem: Error, Sendable {
             case .unlockWrong: LocalizedText("The unlock code is wrong", de: "Der Entsperrcode ist falsch")
             case .unlockVoid: LocalizedText("No unlock code is valid", de: "Es gilt kein Entsperrcode")
             case .notFound: LocalizedText("Not found", de: "Nicht gefunden")
+            case .routeNotFound: LocalizedText("No such route", de: "Diese Route gibt es nicht")
             case .methodNotAllowed: LocalizedText("Method not allowed", de: "Methode nicht erlaubt")
             case .conflict: LocalizedText("Conflict with the current state", de: "Konflikt mit dem aktuellen Zustand")
             case .alreadyDecided:

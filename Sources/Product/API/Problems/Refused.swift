@@ -76,13 +76,20 @@ extension Problem {
             "The certificate or DPoP proof does not identify a registered caller",
             de: "Das Zertifikat oder der DPoP-Nachweis gehört zu keinem registrierten Aufrufer"))
 
-    /// The same problem for paths that do not exist and for everything that belongs to another
-    /// caller.
+    /// The same problem for objects that do not exist and for those of another caller.
     static let notFound = Problem(
         .notFound,
         LocalizedText(
-            "The path or object does not exist, or belongs to another caller",
-            de: "Der Pfad oder das Objekt existiert nicht oder gehört einem anderen Aufrufer"))
+            "The object does not exist, or belongs to another caller",
+            de: "Das Objekt existiert nicht oder gehört einem anderen Aufrufer"))
+
+    /// A fault of the calling program. It has its own code, so that nobody takes it for a user who is
+    /// not there.
+    static let routeNotFound = Problem(
+        .routeNotFound,
+        LocalizedText(
+            "No route has this path: /openapi.json lists all of them",
+            de: "Keine Route hat diesen Pfad: /openapi.json nennt alle"))
 
     static let shownOnce = Problem(
         .shownOnce,

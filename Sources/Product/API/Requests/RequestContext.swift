@@ -45,7 +45,7 @@ final class RequestContext: Sendable {
     private func act(_ caller: Caller) async -> Outcome {
         do throws(Problem) {
             let body = try read(for: caller)
-            guard case .website(let website) = caller, route.method == "POST",
+            guard case .website(let website) = caller, route.method == "POST", !form.isSafe,
                 let key = try IdempotencyKey(request.fields)
             else { return await act(caller, body, as: api.relay.operations.new(), nil) }
             let repeated = IdempotentRequest(

@@ -63,4 +63,21 @@ struct VerbCall: Sendable {
         guard let id = Identifier<Thing>(text) else { throw .notFound }
         return id
     }
+
+    /// The token of the user who logs in; nil if it was not given. A text that is none is a fault of
+    /// the website's program: it must not look like a user who is not there.
+    func userToken() throws(Refusal) -> UserToken? {
+        let field = Parameters.token
+        guard let text = self[field] else { return nil }
+        guard let token = UserToken(text) else {
+            throw .invalid([
+                FieldFault(
+                    field.name, .format,
+                    LocalizedText(
+                        "must be 32 hexadecimal digits, as the relay gave them",
+                        de: "muss aus 32 hexadezimalen Ziffern bestehen, wie das Relay sie ausgegeben hat"))
+            ])
+        }
+        return token
+    }
 }

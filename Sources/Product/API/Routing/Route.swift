@@ -88,12 +88,14 @@ final class Form: Sendable {
     let isOriginal: Bool
     /// Whether the verb can claim an idempotency key with its own change (`IdempotentAnswer`).
     let claimsKeys: Bool
+    /// Whether the verb changes nothing. Its answers are never stored under an idempotency key.
+    let isSafe: Bool
     /// The answers, for the OpenAPI description.
     let answers: [(status: Int, content: String)]
 
     init(
         _ action: Action, _ parameters: [Parameter] = [], oneOf: [String] = [], isOriginal: Bool = false,
-        claimsKeys: Bool = false,
+        claimsKeys: Bool = false, isSafe: Bool = false,
         answers: [(status: Int, content: String)]
     ) {
         self.action = action
@@ -101,6 +103,7 @@ final class Form: Sendable {
         self.oneOf = oneOf
         self.isOriginal = isOriginal
         self.claimsKeys = claimsKeys
+        self.isSafe = isSafe
         self.answers = answers
     }
 

@@ -40,7 +40,7 @@ enum Ask {
     ]
 
     @Sendable static func login(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
-        let token: UserToken? = try call.id(P.token)
+        let token = try call.userToken()
         let username = call[P.username]
         guard let subject = token.map({ Subject.token($0) }) ?? username.map({ .username($0) }) else {
             throw .notFound

@@ -10,7 +10,7 @@ enum LoginResults {
         Route(
             "POST", "/auth", "Returns the result of a challenge; with `Prefer: wait=N` it waits for the end",
             Form(
-                .website(auth), [P.challenge.optional, P.token.optional], oneOf: ["challenge", "token"],
+                .website(auth), [P.challenge.optional, P.token.optional], oneOf: ["challenge", "token"], isSafe: true,
                 answers: [
                     (
                         200,
