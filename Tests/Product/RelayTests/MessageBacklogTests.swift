@@ -73,10 +73,39 @@ import World
         try await rig.on { relay in await relay.stopDeliveries() }
         post.messages.release()
         await rig.settled()
-        // Those in work have ended, and no other was begun. Whether a second round leased the rest
-        // before the stop depends on the loop.
-        #expect((Relay.leaseSize...LeasedMessages.inWork).contains(post.messages.sent.count))
-        #expect(try post.left() == count - post.messages.sent.count)
+        // Those at the gateway have ended, and no other has begun.
+        #expect(post.messages.sent.count == begun)
+        #expect(try post.left() == count - begun)
+    }
+
+    /// Whoever continues after a halt must not send what another relay has taken meanwhile.
+    @Test(arguments: StoreKind.all) func waitingMessageOfAnotherHolderIsNotSent(store: StoreKind) async throws {
+        let post = try await CodeMessageFixture(store, by: .sms)
+        let rig = post.rig
+        let (count, begun) = (LeasedMessages.textsAtCourier + 5, LeasedMessages.textsAtCourier)
+        for counter in 0..<count { _ = try await post.write(counter: Int64(counter)) }
+        post.messages.hold()
+        try await leaseAgain(rig)
+        for _ in 0..<begun { _ = await post.messages.next() }
+        let sent = Set(post.messages.sent.map(\.id))
+        try rig.execute("UPDATE outbox SET holder = x'\(String(repeating: "77", count: 16))'")
+        post.messages.release()
+        await rig.settled()
+        #expect(Set(post.messages.sent.map(\.id)) == sent)
+    }
+
+    @Test func fullLineIsLeasedAgainOnceItIsShort() {
+        let leased = LeasedMessages()
+        let most = LeasedMessages.mostWaiting
+        for number in 0..<most - 1 { _ = leased.add(entry(UInt8(number % 250), of: 1), .mail) }
+        #expect(leased.full.isEmpty)
+        _ = leased.add(entry(250, of: 2), .mail)
+        #expect(leased.full == [.mail])
+        while leased.next(.mail) != nil, !leased.isShortAgain(.mail) {}
+        #expect(!leased.isShortAgain(.mail) && leased.full.isEmpty)
+        var left = 0
+        while leased.next(.mail) != nil { left += 1 }
+        #expect(left == most / 2 - 1)
     }
 
     /// The relay leases what is due, after the leases of the test's messages.

@@ -295,6 +295,7 @@ import World
         }
         let post = try await CodeMessageFixture(store)
         let (other, entry) = (try post.rig.another(), try await post.write())
+        try post.rig.execute("UPDATE outbox SET holder = x'\(other.id.text)'")
         try await post.rig.on { _ in await other.deliver(entry) }
         let step = try await post.step()
         #expect(step.state == .undeliverable && step.reason == "no mail server is set")

@@ -31,6 +31,21 @@ public struct OutboxLease: Sendable {
     /// The end of the lease of mails and text messages, which take longer than pushes.
     public let messagesLeasedUntil: Timestamp
     public let limit: Int
+    /// The kinds of messages that are not leased, because enough of them wait in this relay.
+    public let skipped: Set<MessageKind>
+
+    public init(
+        id: OperationID, relay: RelayID, now: Timestamp, leasedUntil: Timestamp, messagesLeasedUntil: Timestamp,
+        limit: Int, skipped: Set<MessageKind> = []
+    ) {
+        self.id = id
+        self.relay = relay
+        self.now = now
+        self.leasedUntil = leasedUntil
+        self.messagesLeasedUntil = messagesLeasedUntil
+        self.limit = limit
+        self.skipped = skipped
+    }
 }
 
 public struct LeasedEntry: Sendable, Equatable {

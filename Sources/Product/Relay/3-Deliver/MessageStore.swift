@@ -3,9 +3,9 @@ import World
 
 /// The store operations of Deliver for mails and text messages in the outbox.
 public protocol MessageStore: Sendable {
-    /// The message of an outbox entry; nil if its challenge has ended, if its user is gone, or
-    /// while the entry is a dead letter.
-    func message(_ entry: OutboxEntryID) async throws(StoreFailure) -> MessageRow?
+    /// The message of an outbox entry that the relay holds; nil if another relay holds it, if its
+    /// challenge has ended, if its user is gone, or while the entry is a dead letter.
+    func message(_ entry: OutboxEntryID, of relay: RelayID) async throws(StoreFailure) -> MessageRow?
     /// Records the final outcome of a message and deletes its entry or marks it dead.
     ///
     /// - Returns: false if the message was settled before, or if its entry was deleted with its

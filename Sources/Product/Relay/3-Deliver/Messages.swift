@@ -33,34 +33,39 @@ extension Relay {
     func deliver(_ entry: OutboxEntryID) async {
         guard inFlight.begin(entry) else { return }
         defer { inFlight.end(entry) }
-        await send(entry, within: nil)
+        await send(entry, at: nil)
     }
 
     /// Delivers a message that an outbox round has leased, when it is its turn.
     func deliver(_ entry: LeasedEntry, _ kind: MessageKind) {
         guard inFlight.begin(entry.id), leasedMessages.add(entry, kind) else { return }
-        let limit = leasedMessages.courierLimit(kind)
         spawn {
             while let entry = self.leasedMessages.next(kind) {
-                await entry.tenant.run { await self.send(entry.id, within: limit) }
+                if self.leasedMessages.isShortAgain(kind) { self.spawn { await self.processDueEntries() } }
+                // Before the message is read: what the wait makes unnecessary is not sent.
+                if let place = await self.leasedMessages.place(kind) {
+                    await entry.tenant.run { await self.send(entry.id, at: place) }
+                }
                 self.inFlight.end(entry.id)
             }
         }
     }
 
-    /// - Parameter limit: the limit of what is at the courier; nil if it does not hold for this message.
-    private func send(_ entry: OutboxEntryID, within limit: CourierConcurrencyLimit?) async {
+    /// - Parameter place: the message's place at the courier; nil if it needs none.
+    private func send(_ entry: OutboxEntryID, at place: CourierPlace?) async {
         if let known = unsettledMessages.take(entry) {
             return await write(known, as: known.operation.repeated)
         }
         let found = await attending(entry) { () async throws(Refusal) in
-            try await withStore("message") { () async throws(StoreFailure) in try await store.message(entry) }
+            try await withStore("message") { () async throws(StoreFailure) in
+                try await store.message(entry, of: id)
+            }
         }
         guard let row = found ?? nil else { return }
-        await attempt(row, within: limit)
+        await attempt(row, at: place)
     }
 
-    private func attempt(_ row: MessageRow, within limit: CourierConcurrencyLimit?) async {
+    private func attempt(_ row: MessageRow, at place: CourierPlace?) async {
         guard let courier = row.kind == .mail ? mail : texts else {
             return await settle(
                 row, .undeliverable,
@@ -84,9 +89,8 @@ extension Relay {
             id: row.id, to: address, website: row.websiteName, account: row.website, name: row.userName,
             language: row.language,
             content: content, expiresAt: row.expiresAt)
-        await limit?.begin()
         let outcome = await courier.send(message)
-        limit?.end()
+        place?.end()
         let counts = { courier.countsAsSent(message) }
         metrics.messaged(row.kind, outcome)
         switch outcome {

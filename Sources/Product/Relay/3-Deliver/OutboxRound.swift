@@ -41,7 +41,7 @@ extension Relay {
         let now = time.now()
         let lease = OutboxLease(
             id: operations.draw(), relay: id, now: now, leasedUntil: now + Self.lease,
-            messagesLeasedUntil: now + Self.messageLease, limit: Self.leaseSize)
+            messagesLeasedUntil: now + Self.messageLease, limit: Self.leaseSize, skipped: leasedMessages.full)
         let found = try? await withStore("outbox") { () async throws(StoreFailure) in try await store.lease(lease) }
         guard let found else { return }
         for entry in found.rows {

@@ -21,7 +21,7 @@ extension Sample {
         }
         let ends: [(StepState, Bool)] = [(.sent, false), (.refused, false), (.refused, true), (.refused, true)]
         for (number, end) in zip(40..., ends) {
-            guard let row = try await store.message(id(number + 5000)) else { continue }
+            guard let row = try await store.message(id(number + 5000), of: relay) else { continue }
             let settlement = MessageSettlement(of: row, end.0, nil, isDead: end.1, at: now)
             _ = try await store.settle(settlement, as: operation())
         }

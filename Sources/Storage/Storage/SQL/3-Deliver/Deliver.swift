@@ -13,6 +13,8 @@ extension Store: DeliverStore {
                     relay: .id(lease.relay), lease: .id(lease.id),
                     messagesLeasedUntil: .timestamp(lease.messagesLeasedUntil),
                     leasedUntil: .timestamp(lease.leasedUntil), now: .timestamp(lease.now),
+                    skipsMails: .integer(lease.skipped.contains(.mail) ? 1 : 0),
+                    skipsTexts: .integer(lease.skipped.contains(.sms) ? 1 : 0),
                     limit: .integer(Int64(lease.limit)))
             ], reads: [idsOfLease(lease: .id(lease.id))])
         let leased = try await run(Query(script: script) { rows in rows[0].entries })
@@ -32,6 +34,7 @@ private let leaseDue = Statement(
     WHERE /*S! id IN (SELECT id FROM outbox WHERE */
     due_at <= :now
     AND (holder IS NULL OR holder = :relay OR NOT EXISTS (SELECT 1 FROM relay r WHERE r.id = outbox.holder))
+    AND NOT (:skipsMails = 1 AND kind = 'mail') AND NOT (:skipsTexts = 1 AND kind = 'sms')
     ORDER BY due_at LIMIT :limit /*S! ) */
     """)
 

@@ -3,8 +3,9 @@ import Relay
 import World
 
 extension Store: MessageStore {
-    public func message(_ entry: OutboxEntryID) async throws(StoreFailure) -> MessageRow? {
-        let script = Script("message", rows: Messages.rows(entry), reads: [messageOfEntry(entry: .id(entry))])
+    public func message(_ entry: OutboxEntryID, of relay: RelayID) async throws(StoreFailure) -> MessageRow? {
+        let read = messageOfEntry(entry: .id(entry), relay: .id(relay))
+        let script = Script("message", rows: Messages.rows(entry), reads: [read])
         return try await run(
             Query(script: script) { rows throws(StoreFailure) in try rows[0].first?.message(entry) })
     }
@@ -37,7 +38,7 @@ private let messageOfEntry = Statement(
     LEFT JOIN factor f ON f.id = o.factor_id LEFT JOIN operation_secret s ON s.operation = o.id
     LEFT JOIN recovery r ON r.id = o.recovery_id
     LEFT JOIN factor m ON m.user_id = o.user_id AND m.kind = o.kind AND m.state = 'active'
-    WHERE o.id = :entry AND o.dead_at IS NULL AND c.decided_at IS NULL
+    WHERE o.id = :entry AND o.holder = :relay AND o.dead_at IS NULL AND c.decided_at IS NULL
     """)
 
 extension Row {
