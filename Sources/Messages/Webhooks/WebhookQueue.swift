@@ -87,8 +87,6 @@ public struct WebhookQueue<ID: Hashable & Sendable, Thread: Hashable & Sendable>
 
     public var isEmpty: Bool { waiting.isEmpty && inFlight.isEmpty }
     public var underWayCount: Int { inFlight.count }
-    /// The number of webhooks in flight beyond those that each website may have.
-    public var extraCount: Int { max(inFlight.count - WebhookWindow.least, 0) }
 
     /// Returns how many more webhooks are worth leasing now.
     public func room(at now: Timestamp) -> Int { max(free(at: now) - waiting.count, 0) }

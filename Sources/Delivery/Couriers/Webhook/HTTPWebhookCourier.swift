@@ -17,7 +17,8 @@ public final class HTTPWebhookCourier: WebhookCourier {
 
         public init() {
             client.plainHTTP = .namedRanges
-            // Each website has few webhooks under way, so unreachable servers cannot stop the rest.
+            // Each website has few webhooks under way until it answers quickly, and all together have a
+            // limit (`WebhookQueues.mostExtra`), so unreachable servers cannot stop the rest.
             // Several websites may share a server.
             client.transfersUnreached = client.transfers
             client.transfersPerServer = client.transfers

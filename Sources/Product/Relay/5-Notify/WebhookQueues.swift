@@ -24,12 +24,17 @@ final class WebhookQueues: Sendable {
         var revision: EndpointRevision?
         /// Whether a lease is running. Two at a time would lease more than there is room for.
         var isLeasing = false
+        /// The number of webhooks that the running lease may bring.
+        var granted = 0
         /// Whether a round asked for this endpoint during the lease.
         var needsAnotherRound = false
         /// Paused until then because of a fault on our side.
         var pausedUntil: Timestamp?
         /// Whether the endpoint works again, and its waiting webhooks are being made due.
         var isRecovering = false
+
+        /// The webhooks in flight, or about to be, beyond those that each website may have.
+        var extra: Int { max(queue.underWayCount + granted - WebhookWindow.least, 0) }
 
         func isPaused(at now: Timestamp) -> Bool {
             guard let pausedUntil else { return false }
@@ -41,12 +46,13 @@ final class WebhookQueues: Sendable {
     /// The pause of an endpoint because of a fault on our side.
     static let pause = Duration.seconds(60)
     /// The most webhooks in flight beyond the first few of each website. Receivers that answered
-    /// quickly and then hang together hold no more connections than that.
+    /// quickly and then hang together hold no more connections than that. A lease counts from its
+    /// beginning, because a round begins those of all websites at once.
     static let mostExtra = 512
 
     private struct State {
         var endpoints: [WebsiteID: EndpointState] = [:]
-        /// The webhooks in flight beyond the first few of each website.
+        /// The sum of the websites' `extra`.
         var extra = 0
     }
 
@@ -68,6 +74,7 @@ final class WebhookQueues: Sendable {
             let (free, extra) = (endpoint.queue.room(at: now), max(Self.mostExtra - extra, 0))
             let room = min(free, max(WebhookWindow.least - endpoint.queue.underWayCount, 0) + extra)
             endpoint.isLeasing = room > 0
+            endpoint.granted = room
             return room
         }
     }
@@ -88,7 +95,7 @@ final class WebhookQueues: Sendable {
             var leaving: [OutboxEntryID] = []
             while !isClosed, let next = endpoint.queue.next(at: now) { leaving.append(next.id) }
             let isWanted = endpoint.needsAnotherRound
-            (endpoint.isLeasing, endpoint.needsAnotherRound) = (false, false)
+            (endpoint.isLeasing, endpoint.needsAnotherRound, endpoint.granted) = (false, false, 0)
             return (leaving, endpoint.queue.release(at: now), isWanted)
         }
     }
@@ -136,9 +143,9 @@ final class WebhookQueues: Sendable {
     ) -> Result {
         state.withLock { state in
             var endpoint = state.endpoints[website] ?? EndpointState(queue: Queue())
-            let before = endpoint.queue.extraCount
+            let before = endpoint.extra
             let result = change(&endpoint, state.extra)
-            state.extra += endpoint.queue.extraCount - before
+            state.extra += endpoint.extra - before
             let isNothing =
                 !endpoint.isLeasing && !endpoint.isRecovering && !endpoint.isPaused(at: now)
                 && endpoint.queue.isIdle(at: now)
