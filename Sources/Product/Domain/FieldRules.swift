@@ -1,28 +1,21 @@
+import Bytes
 import Glibc
 
 /// Validation rules for texts from outside. Each rule returns an error message, or nil if the text
 /// is valid. Messages about parameters of the API have all its languages.
 public enum FieldRule {
     /// Checks a line of text for display: 1 to `limit` characters, all of them visible (see
-    /// `isUnshowable`).
+    /// `Unicode.Scalar.isUnshowable`).
     public static func line(_ text: String, limit: Int) -> LocalizedText? {
         if text.isEmpty { return empty }
         if text.unicodeScalars.count > limit { return tooLong(limit) }
-        guard let hidden = text.unicodeScalars.first(where: isUnshowable) else { return nil }
+        guard let hidden = text.unicodeScalars.first(where: \.isUnshowable) else { return nil }
         let name = name(of: hidden)
         return LocalizedText(
             "must not contain control, text-direction or invisible characters: it contains \(name)",
             de:
                 "darf keine Steuerzeichen, Schreibrichtungszeichen oder unsichtbaren Zeichen enthalten, enthält aber \(name)"
         )
-    }
-
-    /// Returns the text without the characters that `line` refuses and without those after the first
-    /// `limit`; nil if nothing visible remains.
-    public static func showable(_ text: String, limit: Int) -> String? {
-        var shown = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars.lazy.filter({ !isUnshowable($0) }).prefix(limit) { shown.append(scalar) }
-        return shown.allSatisfy(\.properties.isWhitespace) ? nil : String(shown)
     }
 
     public static let empty = LocalizedText("must not be empty", de: "darf nicht leer sein")
@@ -134,7 +127,7 @@ public enum FieldRule {
     public static func visible(_ text: String) -> String {
         var shown = ""
         for scalar in text.unicodeScalars.prefix(256) {
-            if isUnshowable(scalar) { shown += name(of: scalar) } else { shown.unicodeScalars.append(scalar) }
+            if scalar.isUnshowable { shown += name(of: scalar) } else { shown.unicodeScalars.append(scalar) }
         }
         return shown
     }
@@ -142,17 +135,6 @@ public enum FieldRule {
     private static func name(of scalar: Unicode.Scalar) -> String {
         let number = String(scalar.value, radix: 16, uppercase: true)
         return "U+" + String(repeating: "0", count: max(0, 4 - number.count)) + number
-    }
-
-    /// Characters that a person cannot see: two texts that differ in these alone look the same.
-    /// Emoji that are joined by U+200D or styled by U+FE0F are refused with them, because a reader
-    /// cannot tell how many joiners there are.
-    private static func isUnshowable(_ scalar: Unicode.Scalar) -> Bool {
-        if (0x20..<0x7F).contains(scalar.value) { return false }
-        switch scalar.properties.generalCategory {
-        case .control, .surrogate, .unassigned, .privateUse, .lineSeparator, .paragraphSeparator, .format: return true
-        default: return scalar.properties.isDefaultIgnorableCodePoint
-        }
     }
 
     private static func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) }

@@ -23,7 +23,8 @@ import World
 
         let login = try await shop.client.ask(
             LoginRequest(
-                username: "ada", ip: "203.0.113.7", userAgent: "Firefox/140 (X11)", service: "Payments",
+                username: "ada", ip: "203.0.113.7", userAgent: "Fire\u{202e}fox " + String(repeating: "x", count: 600),
+                service: "Payments",
                 action: "transfer", details: [.init(label: "amount", value: "12,00 €")]))
         #expect(login.hasPhone && login.number?.count == 2)
         #expect(try await shop.client.result(of: login.challenge).login == .wait)

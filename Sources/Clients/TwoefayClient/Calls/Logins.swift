@@ -6,10 +6,13 @@ extension RelayClient {
     /// Opens a challenge for a user.
     ///
     /// Keep `asked` of the result: `ReceiptCheck` compares the receipt with it. If the website
-    /// chose the number, `asked` holds that number, whatever the relay answers.
+    /// chose the number, `asked` holds that number, whatever the relay answers. `userAgent` may stand
+    /// as the browser sent it: what cannot be shown is left out, as the relay would.
     ///
     /// - Throws: `CallFault.odd` if the relay answers with another number than the website chose.
     public func ask(_ login: LoginRequest) async throws(CallFault) -> OpenLogin {
+        var login = login
+        login.userAgent = login.userAgent?.showable(limit: 512)
         let request = Hex.encode(randomness.bytes(16))
         let askedAt = time.now().seconds
         var fields: [String: String] = [:]

@@ -12,7 +12,7 @@ struct BrowserText: Sendable {
 
     /// - Parameter text: the text that was sent; nil for none.
     init(_ text: String?, limit: Int) {
-        let shown = text.flatMap { FieldRule.showable($0, limit: limit) }
+        let shown = text.flatMap { $0.showable(limit: limit) }
         self.shown = shown
         isChanged = text.map { shown?.hasSameBytes(as: $0) != true } ?? false
     }
