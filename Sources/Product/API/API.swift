@@ -64,11 +64,12 @@ public final class API: Handler {
 
     /// - Parameters:
     ///   - registry: the metrics; a caller that does not read them leaves it out.
-    ///   - atTurnEnd: runs work at the end of the loop's turn; a caller without loops leaves it out.
+    ///   - atTurnEnd: runs work at the end of the loop's turn. It has no default: without it, one
+    ///     website's reads could fill a turn.
     public init(
         settings: Settings, relay: Relay, dependencies: [Dependency], drawing: any QRDrawing = ImmediateQRDrawing(),
         time: any TimeSource, randomness: any Randomness, log: Log, registry: Registry = Registry(),
-        atTurnEnd: @escaping WebsiteConcurrencyLimit.TurnEnd = { $0() }
+        atTurnEnd: @escaping WebsiteConcurrencyLimit.TurnEnd
     ) {
         self.settings = settings
         metrics = RequestMetrics(Self.table.routes, in: registry)

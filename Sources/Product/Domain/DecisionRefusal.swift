@@ -42,8 +42,8 @@ extension DecisionRefusal {
 
     static func notJSON(_ error: JSONError) -> DecisionRefusal {
         malformed(
-            "must have claims in I-JSON (RFC 7493): \(error.text.english)",
-            de: "muss Claims in I-JSON (RFC 7493) haben: \(error.text.german)")
+            "must have claims in I-JSON (RFC 7493): \(FieldRule.visible(error.text.english))",
+            de: "muss Claims in I-JSON (RFC 7493) haben: \(FieldRule.visible(error.text.german))")
     }
 
     static let notAnObject = malformed(

@@ -13,7 +13,7 @@ extension JSONError {
         case .trailingBytes: "Nach dem JSON-Wert folgt weiterer Text"
         case .tooDeep: "Die Verschachtelung ist zu tief"
         case .tooManyMembers: "Ein Objekt hat zu viele Elemente"
-        case .duplicateName(let name): "Der Name \"\(name.prefix(64))\" steht zweimal in einem Objekt"
+        case .duplicateName(let name): "Der Name \"\(FieldRule.visible(name))\" steht zweimal in einem Objekt"
         case .controlCharacter: "Ein Steuerzeichen in einem String muss maskiert sein"
         case .invalidEscape: "Ein String enthält eine unbekannte Maskierung"
         case .loneSurrogate: "Ein String enthält ein halbes Surrogat-Paar"

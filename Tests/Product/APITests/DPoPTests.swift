@@ -144,7 +144,7 @@ struct DPoPTests {
         let restarted = API(
             settings: API.Settings(origin: RelayRig.origin), relay: try rig.relay.relay(over: rig.relay.store),
             dependencies: [], time: rig.relay.time, randomness: SystemRandomness(),
-            log: Log(minimum: .info, time: rig.relay.time, sink: rig.relay.sink))
+            log: Log(minimum: .info, time: rig.relay.time, sink: rig.relay.sink), atTurnEnd: { $0() })
         func present(_ proof: String) async throws -> Response {
             let request = rig.stranger.request("POST", "/pending", fields: [("dpop", proof)])
             let outcome = await rig.relay.loop.perform { () async -> Outcome in

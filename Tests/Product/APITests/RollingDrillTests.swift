@@ -69,7 +69,7 @@ import World
                 API(
                     settings: API.Settings(origin: RelayRig.origin), relay: relay, dependencies: [],
                     time: rig.relay.time, randomness: SystemRandomness(),
-                    log: Log(minimum: .info, time: rig.relay.time, sink: rig.relay.sink))
+                    log: Log(minimum: .info, time: rig.relay.time, sink: rig.relay.sink), atTurnEnd: { $0() })
             }
             let shop = try await rig.relay.website(
                 "shop", policies: ["answers": "signed", "number": "0"], webhook: "https://shop.example/hook")

@@ -63,7 +63,7 @@ public final class SimulatedRelays {
         ) { work in EventLoop.current?.spawn(work) }
         let api = API(
             settings: API.Settings(origin: RelayRig.origin), relay: relay, dependencies: [], time: world.time,
-            randomness: world.chance, log: log)
+            randomness: world.chance, log: log, atTurnEnd: { EventLoop.atTurnEnd($0) })
         let process = Process(loop: loop, relay: relay, api: api)
         loop.post {
             loop.spawn {

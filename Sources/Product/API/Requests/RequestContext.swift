@@ -184,10 +184,6 @@ final class RequestContext: Sendable {
                 }
             }
             answers.access.held()
-            // The caller of a held request may disconnect without notice. The key is released now,
-            // so that a repetition need not wait for it. That is safe, because a held request only
-            // reads.
-            if let repetition { await api.relay.release(repetition.request, repetition.operation) }
         }
         return await answers.come(to: verdict, caller, repetition, place)
     }

@@ -30,7 +30,8 @@ final class APIRig: Sendable {
             settings: API.Settings(origin: RelayRig.origin, deadline: deadline),
             relay: try statements.map { try rig.relay(over: $0.store(at: store.url)) } ?? rig.relay,
             dependencies: dependencies, time: relay.time, randomness: SystemRandomness(),
-            log: Log(minimum: .info, time: relay.time, sink: relay.sink), registry: rig.registry)
+            log: Log(minimum: .info, time: relay.time, sink: relay.sink), registry: rig.registry,
+            atTurnEnd: { $0() })
     }
 
     /// Another relay over the same store.
@@ -64,7 +65,8 @@ final class APIRig: Sendable {
     private static func api(over relay: Relay, _ rig: RelayRig) -> API {
         API(
             settings: API.Settings(origin: RelayRig.origin), relay: relay, dependencies: [], time: rig.time,
-            randomness: SystemRandomness(), log: Log(minimum: .info, time: rig.time, sink: rig.sink))
+            randomness: SystemRandomness(), log: Log(minimum: .info, time: rig.time, sink: rig.sink),
+            atTurnEnd: { $0() })
     }
 
     func site(
