@@ -20,9 +20,8 @@ let optimized: Set =
     Context.packageDirectory.contains("/checkouts/")
     ? []
     : [
-        "Attestation", "Bytes", "Crypto", "Domain", "EventLoop", "GSM", "HTTP", "HTTP2", "JSON", "Log", "Metrics", "QR",
-        "Storage", "TLS",
-        "Templates", "Webhooks", "World", "YAML",
+        "Attestation", "Bytes", "Crypto", "Domain", "EventLoop", "GSM", "HTTP", "HTTP1Wire", "HTTP2", "JSON", "Log",
+        "Metrics", "QR", "Storage", "TLS", "Templates", "Webhooks", "World", "YAML",
     ]
 
 /// The names of test modules that are not built, separated by spaces. Test modules take two thirds of
@@ -125,15 +124,20 @@ let network = layer(
     module("HTTP", ["World"]),
     module("TLS", ["Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop", "World"]),
     module("Curl", ["Bytes", "CCurl", "CLinux", "EventLoop", "HTTP", "World"]),
+    module("HTTP1Wire", ["HTTP"]),
     module("HTTP1", ["CMicroHTTPD", "EventLoop", "HTTP", "Log"]),
-    module("HTTP2", ["Bytes", "CLinux", "CNghttp2", "Crypto", "EventLoop", "HTTP", "Log", "TLS", "World"]),
+    module(
+        "HTTP2", ["Bytes", "CLinux", "CNghttp2", "Crypto", "EventLoop", "HTTP", "HTTP1Wire", "Log", "TLS", "World"]),
 
     tests("EventLoop", ["EventLoop", "World"]),
     tests("HTTP", ["HTTP"]),
+    tests("HTTP1Wire", ["HTTP", "HTTP1Wire", "TestSupport"]),
     tests("TLS", ["Bytes", "COpenSSL", "Crypto", "EventLoop", "TLS", "TestSupport", "World"]),
     tests("Curl", ["Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
     tests("HTTP1", ["EventLoop", "HTTP", "HTTP1", "Log", "TestSupport", "World"]),
-    tests("HTTP2", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]))
+    tests(
+        "HTTP2",
+        ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]))
 
 /// The rules, verbs and routes of Twoefay, without a socket, SQL or C.
 let product = layer(

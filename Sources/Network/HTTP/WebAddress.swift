@@ -26,6 +26,14 @@ public struct WebAddress: Sendable, Hashable {
     /// Host and port in the form that a request contains.
     public var authority: String { "\(host.contains(":") ? "[\(host)]" : host)\(port.map { ":\($0)" } ?? "")" }
 
+    /// Whether a request for this address may name it so in `Host`. The default port may be there or
+    /// not, and letters may be of either case.
+    public func isNamed(_ text: String) -> Bool {
+        guard let (host, port) = Self.split(text) else { return false }
+        let usual: UInt16 = secure ? 443 : 80
+        return host.lowercased() == self.host.lowercased() && port ?? usual == self.port ?? usual
+    }
+
     /// Splits a text into the host, without brackets, and the port, if there is one. Returns nil if
     /// the host is neither a name nor an address.
     public static func split(_ text: String) -> (host: String, port: UInt16?)? {

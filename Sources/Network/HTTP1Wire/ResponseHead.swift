@@ -1,0 +1,34 @@
+import HTTP
+
+/// The head of a response over HTTP/1.1, as bytes.
+public enum ResponseHead {
+    public static let proceed = Array("HTTP/1.1 100 \r\n\r\n".utf8)
+
+    /// Returns the head, without a reason phrase, which clients do not need.
+    /// - Parameter length: the number of bytes of the body; for HEAD, of the body that GET has.
+    /// - Parameter closes: whether the connection ends after this response.
+    public static func bytes(_ response: Response, length: Int, date: [UInt8], closes: Bool) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(256)
+        bytes += Array("HTTP/1.1 \(response.status) \r\n".utf8)
+        let hasLength = response.fields.withRun { run in
+            var hasLength = false
+            for (name, value) in run {
+                if name.elementsEqual("content-length".utf8) { hasLength = true }
+                bytes += name
+                bytes += Array(": ".utf8)
+                // A line end in a value would begin another field.
+                bytes += value.lazy.map { Byte.isOfLine($0) ? $0 : Byte.space }
+                bytes += Array("\r\n".utf8)
+            }
+            return hasLength
+        }
+        if !hasLength, response.status != 204, response.status != 304 {
+            bytes += Array("content-length: \(length)\r\n".utf8)
+        }
+        bytes += Array("date: ".utf8)
+        bytes += date
+        bytes += Array((closes ? "\r\nconnection: close\r\n\r\n" : "\r\n\r\n").utf8)
+        return bytes
+    }
+}

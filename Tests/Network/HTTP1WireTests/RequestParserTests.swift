@@ -1,0 +1,166 @@
+import HTTP
+import TestSupport
+import Testing
+
+@testable import HTTP1Wire
+
+/// A server that answers each whole request with 200, without I/O.
+private struct PureServer {
+    private static let origin = WebAddress(secure: true, host: "localhost", port: nil)
+    private var parser = RequestParser(limits: RequestParser.Limits(headBytes: 32_768, fields: 100))
+    private(set) var answers: [Int] = []
+    private(set) var isClosed = false
+    private(set) var bodies: [[UInt8]] = []
+    private(set) var heads: [RequestHead] = []
+    private var body: [UInt8] = []
+    private var isLast = false
+
+    mutating func receive(_ bytes: some Collection<UInt8>) {
+        Array(bytes).withUnsafeBytes { bytes in
+            var at = 0
+            while !isClosed, let event = parser.next(bytes, &at) { handle(event, bytes) }
+        }
+    }
+
+    private mutating func handle(_ event: RequestParser.Event, _ bytes: UnsafeRawBufferPointer) {
+        switch event {
+        case .head:
+            let head = parser.takeHead()
+            heads.append(head)
+            isLast = !head.staysOpen
+            if !Self.origin.isNamed(head.host ?? "") { refuse(.authority) }
+        case .body(let range): body += bytes[range]
+        case .end:
+            answers.append(200)
+            bodies.append(body)
+            body = []
+            isClosed = isLast
+        case .fault(let fault): refuse(fault)
+        }
+    }
+
+    private mutating func refuse(_ fault: RequestFault) {
+        answers.append(fault.status)
+        isClosed = true
+    }
+}
+
+struct RequestParserTests {
+    private func check(_ server: PureServer, _ one: HTTP1Case, _ note: String) {
+        // The next request is answered only if the connection stays open.
+        #expect(server.answers == one.answers + (one.closes ? [] : [200]), "\(one.name), \(note)")
+        #expect(server.isClosed, "\(one.name), \(note)")
+    }
+
+    @Test func everyCaseHasItsAnswer() {
+        #expect(HTTP1Case.all.count >= 60)
+        for one in HTTP1Case.all {
+            var server = PureServer()
+            server.receive(one.bytes + HTTP1Case.next)
+            check(server, one, "at once")
+        }
+    }
+
+    @Test func answersDoNotDependOnReads() {
+        for one in HTTP1Case.all {
+            let bytes = one.bytes + HTTP1Case.next
+            var slow = PureServer()
+            for byte in bytes { slow.receive(CollectionOfOne(byte)) }
+            check(slow, one, "byte by byte")
+            // In a long field, one place is like another.
+            for split in 1..<bytes.count where split < 700 || split % 997 == 0 {
+                var server = PureServer()
+                server.receive(bytes[..<split])
+                server.receive(bytes[split...])
+                check(server, one, "divided at \(split)")
+            }
+        }
+    }
+
+    @Test func requestHasItsParts() throws {
+        var server = PureServer()
+        server.receive(
+            Array(
+                """
+                POST /a/b?c=d?e HTTP/1.1\r
+                HOST: localhost\r
+                Content-Type:  application/json \r
+                Connection: keep-alive\r
+                Transfer-Encoding: Chunked\r
+                X-Two: 1\r
+                x-two: 2\r
+                \r
+                5\r
+                hello\r
+                1\r
+                !\r
+                0\r
+                \r
+
+                """.utf8))
+        let head = try #require(server.heads.first)
+        #expect(head.method == "POST")
+        #expect(head.path == "/a/b")
+        #expect(head.query == "c=d?e")
+        #expect(head.fields["content-type"] == "application/json")
+        #expect(head.fields.values("x-two") == ["1", "2"])
+        #expect(Set(head.fields.all.map(\.name)) == ["content-type", "x-two"])
+        #expect(head.staysOpen)
+        #expect(server.bodies == [Array("hello!".utf8)])
+    }
+
+    /// An idle connection must not keep the memory of its last request.
+    @Test func parserKeepsNothingOfARequest() {
+        var parser = RequestParser(limits: RequestParser.Limits(headBytes: 32_768, fields: 100))
+        Array("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8).withUnsafeBytes { bytes in
+            var at = 0
+            #expect(parser.next(bytes, &at) == .head)
+            #expect(parser.takeHead().method == "GET")
+            #expect(parser.next(bytes, &at) == .end)
+            #expect(parser.next(bytes, &at) == nil)
+            #expect(at == bytes.count)
+        }
+        #expect(parser.head == RequestHead())
+        #expect(!parser.isMidHead)
+    }
+
+    /// Bytes that nobody wrote as a request. The parser must not trap, and must not answer twice after
+    /// a fault.
+    @Test func mutatedRequestsAreSafe() {
+        let random = SeededRandomness(seed: 18)
+        let seeds = HTTP1Case.all.filter { $0.bytes.count < 1000 }.map(\.bytes)
+        for _ in 0..<20_000 {
+            var bytes = seeds[Int(random.next() % UInt64(seeds.count))] + HTTP1Case.next
+            for _ in 0...Int(random.next() % 4) {
+                let at = Int(random.next() % UInt64(bytes.count))
+                switch random.next() % 4 {
+                case 0: bytes[at] = UInt8(truncatingIfNeeded: random.next())
+                case 1: bytes.remove(at: at)
+                case 2: bytes.insert(bytes[Int(random.next() % UInt64(bytes.count))], at: at)
+                default: bytes.insert(contentsOf: bytes[at...].prefix(8), at: at)
+                }
+            }
+            var (whole, parts) = (PureServer(), PureServer())
+            whole.receive(bytes)
+            for byte in bytes { parts.receive(CollectionOfOne(byte)) }
+            #expect(whole.answers == parts.answers)
+            #expect(whole.bodies == parts.bodies)
+        }
+    }
+}
+
+struct ResponseHeadTests {
+    @Test func lineEndInAValueBeginsNoField() {
+        let response = Response(status: 200, fields: Fields([.init("a", "b\r\nset-cookie: c")]))
+        let head = ResponseHead.bytes(response, length: 3, date: Array("now".utf8), closes: true)
+        #expect(
+            String(decoding: head, as: UTF8.self)
+                == "HTTP/1.1 200 \r\na: b  set-cookie: c\r\ncontent-length: 3\r\ndate: now\r\nconnection: close\r\n\r\n"
+        )
+    }
+
+    @Test func answerWithoutContentHasNoLength() {
+        let head = ResponseHead.bytes(Response(status: 204), length: 0, date: Array("now".utf8), closes: false)
+        #expect(String(decoding: head, as: UTF8.self) == "HTTP/1.1 204 \r\ndate: now\r\n\r\n")
+    }
+}
