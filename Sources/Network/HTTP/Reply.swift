@@ -5,6 +5,14 @@ public protocol Handler: Sendable {
     /// The response to a request with these header fields and a body above the limit. Such a
     /// request does not reach `handle`.
     func tooLarge(_ fields: Fields) -> Response
+
+    /// The response to a request with this fault. Such a request does not reach `handle`.
+    /// - Parameter fields: the header fields that were read before the fault.
+    func refuse(_ fault: RequestFault, _ fields: Fields) -> Response
+}
+
+extension Handler {
+    public func refuse(_ fault: RequestFault, _ fields: Fields) -> Response { Response(status: fault.status) }
 }
 
 /// The answer to a request. A held request is a value, too: no task waits for it.

@@ -48,6 +48,7 @@ extension ServerConnection {
     /// Ends a connection whose client certificate was revoked. Requests in progress are
     /// authenticated again, and their answers have one drain step to be sent.
     fileprivate func revoke() {
+        session?.beginDrain()
         for stream in streams.values { stream.exchange?.finishHolding() }
         refuseFurtherStreams()
         loop.schedule(after: limits.drainStep) { [weak self] in self?.abort() }

@@ -126,7 +126,7 @@ extension HTTP2Client: TransportOwner {
         case .goAway(_, let code, let debug): wentAway(code, scratch.inbound[debug])
         case .pingAcknowledged(let payload): pings.removeValue(forKey: payload)?(.zero)
         case .sentData: budget.earn()
-        case .settingsAcknowledged, .sentEnd, .sentReset, .refused: break
+        case .settingsAcknowledged, .sentEnd, .sentReset, .refused, .malformed: break
         }
     }
 
@@ -144,7 +144,7 @@ extension HTTP2Client: TransportOwner {
 
     private func headers(_ id: Int32, _ block: HeaderBlock) {
         guard let pending = streams[id], !block.isInterim else { return }
-        guard !block.isTooLarge else {
+        guard block.fault == nil else {
             abandon(pending, "the answer's header is too large")
             return
         }

@@ -61,6 +61,14 @@ struct FrameInspector {
     /// way.
     mutating func noteReset(_ stream: Int32) { resets.insert(stream) }
 
+    /// Notes the heads of requests over HTTP/1.1, which has no frames.
+    /// - Parameter began: when the head began that is complete now.
+    /// - Parameter since: when the head began that is incomplete.
+    mutating func noteHeads(began: Instant?, incompleteSince since: Instant?) {
+        firstHeadBegan = began
+        incompleteSince = since
+    }
+
     /// Returns when the header block began that is complete now.
     mutating func takeHeadBegan(_ now: Instant) -> Instant {
         guard let began = firstHeadBegan else { return now }

@@ -5,13 +5,15 @@ import Log
 import TLS
 import World
 
-/// An HTTP/2 server on one loop, with its own listener. Created and used on that loop only.
+/// A server of HTTP/2 on one loop, with its own listener. It speaks HTTP/1.1, too, if its TLS context
+/// allows it. Created and used on that loop only.
 public final class HTTP2Server {
     let loop: EventLoop
     let handler: any Handler
     let keeper: (any ServerController)?
     let limits: ServerLimits
     let proxies: Proxies
+    let origin: WebAddress?
     private let admission: AdmissionControl?
     let record: HandshakeRecord?
     let log: Log
@@ -36,6 +38,7 @@ public final class HTTP2Server {
 
     /// Takes over a socket.
     /// - Parameter tls: nil only in tests; then the client must begin with HTTP/2 without TLS.
+    /// - Parameter origin: the address that requests over HTTP/1.1 must name in `Host`; nil accepts any.
     /// - Parameter keeper: controls every connection, if it is given.
     /// - Parameter proxies: the balancers; their connections begin with a PROXY header.
     /// - Parameter admission: counts the connections of all servers that share it; if it is nil,
@@ -43,10 +46,11 @@ public final class HTTP2Server {
     /// - Parameter record: counts the handshakes, and logs the certificates that were not accepted.
     public init(
         loop: EventLoop, socket: ListeningSocket, tls: TLSServerContext?, handler: any Handler,
-        keeper: (any ServerController)? = nil, limits: ServerLimits = ServerLimits(), proxies: Proxies = Proxies(),
-        admission: AdmissionControl? = nil, record: HandshakeRecord? = nil, log: Log
+        origin: WebAddress? = nil, keeper: (any ServerController)? = nil, limits: ServerLimits = ServerLimits(),
+        proxies: Proxies = Proxies(), admission: AdmissionControl? = nil, record: HandshakeRecord? = nil, log: Log
     ) {
         self.admission = admission
+        self.origin = origin
         self.record = record
         self.loop = loop
         holdEnds = HeldRequestCompleter(loop: loop)
@@ -64,11 +68,12 @@ public final class HTTP2Server {
     /// Binds the port. The other parameters are those of `init(loop:socket:…)`.
     public convenience init(
         loop: EventLoop, address: SocketAddress, tls: TLSServerContext?, handler: any Handler,
-        keeper: (any ServerController)? = nil, limits: ServerLimits = ServerLimits(), proxies: Proxies = Proxies(),
-        admission: AdmissionControl? = nil, record: HandshakeRecord? = nil, log: Log
+        origin: WebAddress? = nil, keeper: (any ServerController)? = nil, limits: ServerLimits = ServerLimits(),
+        proxies: Proxies = Proxies(), admission: AdmissionControl? = nil, record: HandshakeRecord? = nil, log: Log
     ) throws(SystemFailure) {
         self.init(
-            loop: loop, socket: try ListeningSocket(address), tls: tls, handler: handler, keeper: keeper,
+            loop: loop, socket: try ListeningSocket(address), tls: tls, handler: handler, origin: origin,
+            keeper: keeper,
             limits: limits, proxies: proxies, admission: admission, record: record, log: log)
     }
 

@@ -1,17 +1,19 @@
 import CNghttp2
 import EventLoop
 import HTTP
+import HTTP1Wire
 import Log
 import TLS
 import World
 
-/// The server's side of one connection: it turns the events of nghttp2 into requests, and sends the
-/// answers.
+/// The server's side of one connection: it turns the events of its session into requests, and sends
+/// the answers.
 ///
 /// Order of the bytes: `Transport` reads them. `FrameInspector` checks and charges them. `Session`
 /// passes them to libnghttp2, and the callbacks append events. `handleEvents` acts on the events
 /// after libnghttp2 has returned, so libnghttp2 is never called from within a callback. Answers are
-/// submitted during the turn, and written together at its end.
+/// submitted during the turn, and written together at its end. Over HTTP/1.1, `HTTP1Session` is in
+/// the place of the inspector and libnghttp2, and records the same events.
 ///
 /// `ServerConnectionState` holds the state of the connection, and decides what each event leads to.
 ///
@@ -45,8 +47,8 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
     public var streamLimit: UInt32?
 
     /// Unchecked exclusivity: no code that runs during a transition can access it again.
-    @exclusivity(unchecked) var state = ServerConnectionState<Session>.accepted
-    var session: Session? { state.session }
+    @exclusivity(unchecked) var state = ServerConnectionState<ServerSession>.accepted
+    var session: ServerSession? { state.session }
     /// Whether a whole request has come. The admission counts only the first one.
     private var hasRequested = false
     /// The verified client certificate; nil before the handshake is complete, or if there is none.
@@ -136,9 +138,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
     // MARK: The link
 
     func transportIsUp() {
-        let session = Session(
-            role: .server, headerBytes: limits.headerBytes, headerCount: limits.headerCount, scratch: scratch)
-        state.handshakeCompleted(with: session)
+        state.handshakeCompleted(with: makeSession())
         certificate = link.peer.map { peer in
             ClientCertificate(
                 authority: peer.authority == .websites ? .websites : .phones, uris: peer.uris,
@@ -160,9 +160,34 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         if let keeper = server.keeper {
             self.keeper = keeper.opened(self)
             // nghttp2 sends SETTINGS before anything that waits in its queue.
-            if session.wantsWrite { link.flush() }
+            if case .http2(let session)? = session, session.wantsWrite { link.flush() }
         }
         guard state.finishOpening() else { return }
+        clock.handshakeEnded(loop.now)
+        switch session {
+        case .http2(let session)?: submitSettings(session)
+        // There are no settings.
+        case .http1?: clock.settingsAcknowledged()
+        case nil: return
+        }
+        link.flush()
+        check()
+        if drainsOnceOpen { beginDrain() }
+    }
+
+    private func makeSession() -> ServerSession {
+        guard link.isHTTP1 else {
+            return .http2(
+                Session(
+                    role: .server, headerBytes: limits.headerBytes, headerCount: limits.headerCount, scratch: scratch))
+        }
+        return .http1(
+            HTTP1Session(
+                limits: RequestParser.Limits(headBytes: limits.headerBytes, fields: limits.headerCount),
+                origin: server.origin, scratch: scratch))
+    }
+
+    private func submitSettings(_ session: Session) {
         let settings: [(nghttp2_settings_id, UInt32)] = [
             (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.streamWindow),
             (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, UInt32(limits.headerBytes)),
@@ -171,30 +196,43 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         if let streamLimit { allowedStreams = Int(streamLimit) }
         session.submitSettings(settings, streams: streamLimit)
         session.openWindow(limits.connectionWindow)
-        clock.handshakeEnded(loop.now)
-        link.flush()
-        check()
-        if drainsOnceOpen { beginDrain() }
     }
 
     func transportReceived(_ bytes: UnsafeRawBufferPointer) {
         guard let session = state.receivingSession else { return }
         let now = loop.now
         clock.active(now)
+        switch session {
+        case .http2(let session): guard receiveFrames(bytes, session, now) else { return }
+        case .http1(let session):
+            session.receive(bytes, now)
+            noteHeads(of: session, now)
+        }
+        handleEvents(now)
+        charge(session.takeHeaderCharges(), now)
+    }
+
+    /// Gives the bytes to libnghttp2. Returns false if the connection ends.
+    private func receiveFrames(_ bytes: UnsafeRawBufferPointer, _ session: Session, _ now: Instant) -> Bool {
         let finding = inspector.inspect(bytes, now: now, ignoresStreams: state.ignoresStreams) { streams[$0] != nil }
-        guard charge(finding.cost, now) else { return }
+        guard charge(finding.cost, now) else { return false }
         if let violation = finding.violation {
             end(violation)
-            return
+            return false
         }
         if inspector.incompleteSince == now { check(by: requestLimit(now)) }
         guard session.receive(bytes) else {
             log.debug("connection.malformed", [.remote: remote])
             link.end(.finished)
-            return
+            return false
         }
-        handleEvents(now)
-        charge(session.takeHeaderCharges(), now)
+        return true
+    }
+
+    private func noteHeads(of session: HTTP1Session, _ now: Instant) {
+        inspector.noteHeads(began: session.takeHeadBegan(), incompleteSince: session.incompleteSince)
+        if inspector.incompleteSince == now { check(by: requestLimit(now)) }
+        link.isPaused = session.isFull
     }
 
     func transportUpdatedKeys(_ count: Int) { charge(count * AbuseBudget.keyUpdate, loop.now) }
@@ -219,6 +257,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         // Sent frames may end streams, and then more must be sent: the transport asks until there
         // is no more.
         handleEvents(loop.now)
+        if case .http1(let session) = session { continueHTTP1(session) }
         // The shutdown notice leaves in one piece with the answer before it.
         guard state.isDraining else { return }
         guard session.send(into: &output, enough: enough) else {
@@ -226,6 +265,17 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
             return
         }
         handleEvents(loop.now)
+    }
+
+    /// Begins the request that has waited for the end of the one before.
+    private func continueHTTP1(_ session: HTTP1Session) {
+        let now = loop.now
+        // The answer was activity, too: the client has the whole idle time for its next request.
+        if streams.isEmpty { clock.active(now) }
+        guard session.receiveWaiting(now) else { return }
+        noteHeads(of: session, now)
+        handleEvents(now)
+        charge(session.takeHeaderCharges(), now)
     }
 
     func transportIsDrained() -> Bool {
@@ -272,7 +322,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
 
     // MARK: Events
 
-    private func handleEvents(_ now: Instant) {
+    func handleEvents(_ now: Instant) {
         var index = 0
         while index < scratch.events.count, state.hasSession {
             handle(scratch.events[index], now)
@@ -286,6 +336,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         case .headers(let id, let block): headers(id, block, now)
         case .data(let id, let range): data(id, range)
         case .ended(let id): ended(id)
+        case .malformed(let id, let fault): if let stream = streams[id] { refuse(stream, fault) }
         case .closed(let id, _): closed(id)
         case .sentData: budget.earn()
         case .sentEnd(let id):
@@ -316,9 +367,8 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         streams.add(stream, id)
         incomplete += 1
         if incomplete == 1 { check(by: requestLimit(began)) }
-        if head.isTooLarge {
-            discard(stream)
-            answer(stream, Response(status: 431))
+        if let fault = head.fault {
+            refuse(stream, fault)
         } else if !head.hasPath {
             // CONNECT: this server connects to no other servers.
             discard(stream)
@@ -327,6 +377,12 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
             discard(stream)
             answer(stream, handler.tooLarge(stream.fields))
         }
+    }
+
+    private func refuse(_ stream: ServerStream, _ fault: RequestFault) {
+        log.debug("request.refused", [.remote: remote, .reason: fault.rawValue])
+        discard(stream)
+        answer(stream, handler.refuse(fault, stream.fields))
     }
 
     private func data(_ id: Int32, _ range: Range<Int>) {
@@ -406,8 +462,9 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         guard let session, !stream.isAnswered else { return }
         stream.isAnswered = true
         unsent += 1
-        stream.outgoing = response.body
-        session.submitResponse(stream.id, response, date: server.dateOfTurn(), source: stream)
+        stream.prepare(response.body)
+        session.submitResponse(
+            stream.id, response, length: response.body.count, date: server.dateOfTurn(), source: stream)
     }
 
     private func sentEnd(_ id: Int32) {

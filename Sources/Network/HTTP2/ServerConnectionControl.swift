@@ -8,7 +8,7 @@ extension ServerConnection {
     /// Changes the number of streams that the client may have open. Streams above it are refused,
     /// also those on their way.
     public func announce(streams: UInt32) {
-        guard let session else { return }
+        guard case .http2(let session)? = session else { return }
         allowedStreams = Int(streams)
         session.submitSettings([], streams: streams)
         flushSoon()

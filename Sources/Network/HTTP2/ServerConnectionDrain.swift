@@ -40,11 +40,12 @@ extension ServerConnection {
 
     private var lastProcessed: Int32 { session?.lastProcessed ?? 0 }
 
-    private func perform(_ action: ServerConnectionState<Session>.DrainAction) {
+    private func perform(_ action: ServerConnectionState<ServerSession>.DrainAction) {
         switch action {
         case .none: break
         case .end: link.end(.finished)
         case .serve(let session, let ping):
+            session.beginDrain()
             for stream in streams.values {
                 stream.exchange?.finishHolding()
                 if stream.isDropping { resetAnswered(stream) }

@@ -1,5 +1,6 @@
 import CNghttp2
 import EventLoop
+import HTTP
 import Log
 import World
 
@@ -67,7 +68,13 @@ extension ServerConnection {
             link.end(.finished)
         case .write: link.reset()
         case .settings: terminate(NGHTTP2_SETTINGS_TIMEOUT)
-        case .request: terminate(NGHTTP2_ENHANCE_YOUR_CALM)
+        case .request:
+            if case .http1(let session)? = state.receivingSession {
+                let now = loop.now
+                session.refuse(.late, now)
+                handleEvents(now)
+            }
+            terminate(NGHTTP2_ENHANCE_YOUR_CALM)
         case .idle: terminate(NGHTTP2_NO_ERROR)
         }
     }

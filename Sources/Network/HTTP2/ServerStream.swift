@@ -5,6 +5,7 @@ import World
 final class ServerStream: BodySource {
     let id: Int32
     private var method: String
+    private let isHead: Bool
     private var path: String
     private var query: String?
     private(set) var fields: Fields
@@ -30,10 +31,16 @@ final class ServerStream: BodySource {
     init(id: Int32, head: HeaderBlock, began: Instant) {
         self.id = id
         method = head.method
+        isHead = head.isHead
         path = head.path
         query = head.query
         fields = head.fields
         self.began = began
+    }
+
+    /// Keeps the body of the answer, unless the request is HEAD.
+    func prepare(_ body: [UInt8]) {
+        if !isHead { outgoing = body }
     }
 
     /// Makes the request, once it is complete. Its parts move into it, because a request may be held

@@ -9,6 +9,8 @@ enum SessionEvent {
     /// The bytes as a range of the scratch's `inbound`.
     case data(stream: Int32, Range<Int>)
     case ended(stream: Int32)
+    /// The body has a fault, over HTTP/1.1.
+    case malformed(stream: Int32, RequestFault)
     /// The stream is being reset: its header block exceeds the limits or is malformed, or another
     /// of its frames has an error.
     case refused(stream: Int32)
@@ -28,6 +30,8 @@ enum SessionEvent {
 /// the limits.
 struct HeaderBlock {
     var method = ""
+    /// Whether the method is HEAD, whose answer has no body.
+    var isHead = false
     var path = ""
     /// Whether there is a `:path`; only CONNECT has none.
     var hasPath = false
@@ -35,8 +39,9 @@ struct HeaderBlock {
     var status: Int?
     var contentLength: Int?
     var fields = Fields()
-    /// Whether it exceeds the limits. Further fields are not stored.
-    var isTooLarge = false
+    /// The fault for which a server refuses the request. It is `headSize` if the block exceeds the
+    /// limits; then further fields are not stored.
+    var fault: RequestFault?
     /// Whether it is a 1xx response, which another block follows.
     var isInterim: Bool { (status ?? 200) < 200 }
     var size = 0
@@ -76,6 +81,14 @@ class BodySource {
         }
         offset += count
         return count
+    }
+
+    /// Appends at most `most` bytes. Returns whether all bytes were taken.
+    final func take(_ most: Int, into output: inout [UInt8]) -> Bool {
+        let end = min(offset + max(most, 0), outgoing.count)
+        output.append(contentsOf: outgoing[offset..<end])
+        offset = end
+        return isSent
     }
 }
 
@@ -321,7 +334,8 @@ final class Session {
         nghttp2_session_set_local_window_size(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, connectionWindow)
     }
 
-    func submitResponse(_ stream: Int32, _ response: Response, date: [UInt8], source: BodySource) {
+    /// - Parameter length: the number of bytes of the body; for HEAD, of the body that GET has.
+    func submitResponse(_ stream: Int32, _ response: Response, length: Int, date: [UInt8], source: BodySource) {
         let fields = scratch.fields
         fields.clear()
         fields.add(":status", number: response.status)
@@ -332,7 +346,7 @@ final class Session {
                 fields.add(name, value)
             }
             if !hasLength, response.status >= 200, response.status != 204, response.status != 304 {
-                fields.add("content-length", number: response.body.count)
+                fields.add("content-length", number: length)
             }
             date.withUnsafeBufferPointer { date in
                 fields.add("date", date)

@@ -190,7 +190,7 @@ extension HeaderBlock {
         // byte of HPACK can mean 4 KiB.
         measure(name.count + value.count)
         guard size <= maxBytes, count <= maxCount else {
-            isTooLarge = true
+            fault = .headSize
             return
         }
         guard name.first == UInt8(ascii: ":") else {
@@ -203,7 +203,13 @@ extension HeaderBlock {
         // nghttp2 passes only known pseudo-fields, each once. The length and the second letter
         // distinguish them.
         switch (name.count, name[1]) {
-        case (7, UInt8(ascii: "m")): method = Self.isGet(value) ? "GET" : String(decoding: value, as: UTF8.self)
+        case (7, UInt8(ascii: "m")):
+            guard !Self.isGet(value) else {
+                method = "GET"
+                return
+            }
+            method = String(decoding: value, as: UTF8.self)
+            isHead = method == "HEAD"
         case (5, UInt8(ascii: "p")):
             hasPath = true
             guard let mark = value.firstIndex(of: UInt8(ascii: "?")) else {

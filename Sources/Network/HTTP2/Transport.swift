@@ -76,6 +76,10 @@ final class Transport {
     private var keyUpdates = 0
     private var isFlushing = false
     private var again = false
+    /// Whether the owner wants no more bytes now. A peer that ends its side then ends the connection.
+    var isPaused = false {
+        didSet { if oldValue, !isPaused { comeBack() } }
+    }
     /// The number of bytes written to the socket so far, by which a stalled peer is detected.
     private(set) var sent: UInt64 = 0
 
@@ -105,6 +109,7 @@ final class Transport {
 
     private var isUp: Bool { if case .up = state { true } else { false } }
     var isBlocked: Bool { leftoverStart < leftover.count }
+    private var isReading: Bool { !isBlocked && !isPaused }
     /// The session that is used to read and write; nil until the handshake begins, and without TLS.
     private var tls: TLSSession? {
         switch state {
@@ -116,6 +121,8 @@ final class Transport {
     var hasSession: Bool { tls != nil }
     var peer: PeerCertificate? { tls?.peer }
     var isResumed: Bool { tls?.isResumed ?? false }
+    /// Whether the peer has chosen HTTP/1.1.
+    var isHTTP1: Bool { tls?.isHTTP1 ?? false }
     var serverCertificate: Certificate? { tls?.serverCertificate }
 
     /// Starts reading.
@@ -209,9 +216,9 @@ final class Transport {
         case .handshake(let tls): handshake(tls)
         case .up:
             if readiness.contains(.write) || writeNeedsRead { flush() }
-            if isUp, !isBlocked || readNeedsWrite { receive() }
-            // It does not read, but was told of a hang-up: both directions are closed.
-            if isUp, isBlocked, !readiness.isDisjoint(with: [.hangUp, .failed]) { end(.closed) }
+            if isUp, isReading || readNeedsWrite { receive() }
+            // It does not read, but was told of a hang-up.
+            if isUp, !isReading, !readiness.isDisjoint(with: [.hangUp, .failed]) { end(.closed) }
         case .lingering: drain()
         case .created, .frozen, .ended: break
         }
@@ -249,7 +256,7 @@ final class Transport {
                 owner?.transportReceived(UnsafeRawBufferPointer(rebasing: buffers.input[..<count]))
                 guard isUp else { return }
                 let mayHoldMore = tls?.hasPending ?? (count == buffers.input.count)
-                if mayHoldMore, !isBlocked { continue }
+                if mayHoldMore, isReading { continue }
                 flush()
                 return
             case .incomplete(let interest):
@@ -292,7 +299,7 @@ final class Transport {
         loop.schedule(after: .zero) { [weak self] in
             guard let self else { return }
             again = false
-            if isUp, !isBlocked { receive() }
+            if isUp, isReading { receive() }
         }
     }
 
@@ -382,7 +389,8 @@ final class Transport {
 
     private func setInterest() {
         var interest: Interest = []
-        if !isBlocked || writeNeedsRead { interest.insert(.read) }
+        if isReading || writeNeedsRead { interest.insert(.read) }
+        if isPaused { interest.insert(.hangUp) }
         if isBlocked && !writeNeedsRead || readNeedsWrite { interest.insert(.write) }
         watch?.change(interest)
     }

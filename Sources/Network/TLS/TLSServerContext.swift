@@ -49,8 +49,10 @@ public final class TLSServerContext: @unchecked Sendable {
         if !websites.isEmpty || !phones.isEmpty { try believe(websites + phones, lists) }
         SSL_CTX_set_options(context, copenssl_tls_op_prefer_server_ciphers)
         if sessions != nil { try resumeSessions() }
-        guard application == .http2 else { return }
-        SSL_CTX_set_alpn_select_cb(context, selectHTTP2, nil)
+        guard application != .unnamed else { return }
+        // The argument only says whether HTTP/1.1 is allowed, too.
+        let allowsHTTP1 = application == .http ? UnsafeMutableRawPointer(context) : nil
+        SSL_CTX_set_alpn_select_cb(context, selectApplication, allowsHTTP1)
     }
 
     deinit { SSL_CTX_free(context) }
@@ -154,23 +156,35 @@ private nonisolated func keep(_ leaf: OpaquePointer, refusedBy store: OpaquePoin
     owner(of: store)?.refused = RefusedCertificate(leaf, error: X509_STORE_CTX_get_error(store))
 }
 
-/// Selects h2 in ALPN, and refuses a client that does not offer it.
-private nonisolated func selectHTTP2(
+/// Selects h2 in ALPN, or http/1.1 if the context allows it, and refuses a client that offers
+/// neither.
+private nonisolated func selectApplication(
     _ session: OpaquePointer?, _ selected: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
     _ selectedLength: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?, _ offeredLength: UInt32,
     _ argument: UnsafeMutableRawPointer?
 ) -> Int32 {
     guard let offered, let selected, let selectedLength else { return SSL_TLSEXT_ERR_ALERT_FATAL }
-    var at = 0
-    while at < Int(offeredLength) {
-        let length = Int(offered[at])
-        guard at + 1 + length <= Int(offeredLength) else { break }
-        if length == 2, offered[at + 1] == UInt8(ascii: "h"), offered[at + 2] == UInt8(ascii: "2") {
-            selected.pointee = offered + at + 1
-            selectedLength.pointee = 2
-            return SSL_TLSEXT_ERR_OK
-        }
-        at += 1 + length
+    let list = UnsafeBufferPointer(start: offered, count: Int(offeredLength))
+    let names: [StaticString] = argument == nil ? ["h2"] : ["h2", "http/1.1"]
+    for name in names {
+        guard let at = place(of: name, in: list) else { continue }
+        selected.pointee = offered + at
+        selectedLength.pointee = UInt8(name.utf8CodeUnitCount)
+        return SSL_TLSEXT_ERR_OK
     }
     return SSL_TLSEXT_ERR_ALERT_FATAL
+}
+
+/// The place of a name in a list of ALPN, whose names have their lengths before them.
+private nonisolated func place(of name: StaticString, in list: UnsafeBufferPointer<UInt8>) -> Int? {
+    var at = 0
+    while at < list.count {
+        let (start, end) = (at + 1, at + 1 + Int(list[at]))
+        guard end <= list.count else { return nil }
+        if list[start..<end].elementsEqual(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)) {
+            return start
+        }
+        at = end
+    }
+    return nil
 }

@@ -96,7 +96,7 @@ public final class TLSSession {
         let result = SSL_do_handshake(session)
         if result == 1 {
             if server != nil { countKeyUpdates() }
-            return application == .unnamed || speaksHTTP2
+            return application != .http2 || speaksHTTP2
                 ? .complete : .failed(TLSFailure("handshake", ["the peer does not offer HTTP/2"]))
         }
         switch outcome(of: result, "handshake") {
@@ -179,6 +179,9 @@ public final class TLSSession {
 
     /// The protocol version, for example `TLSv1.3`.
     public var version: String { String(cString: SSL_get_version(session)) }
+
+    /// Whether the peers speak HTTP/1.1 after the handshake.
+    public var isHTTP1: Bool { application == .http && !speaksHTTP2 }
 
     private var speaksHTTP2: Bool {
         var name: UnsafePointer<UInt8>?

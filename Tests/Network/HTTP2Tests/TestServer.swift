@@ -99,8 +99,8 @@ struct TestServer: Sendable {
 
     static func with<Value>(
         limits: ServerLimits = .patient, proxies: Proxies = Proxies(), host: String = "127.0.0.1",
-        tls: Bool = true, crl: [UInt8]? = nil, admission: AdmissionControl? = nil,
-        certificates: TestCertificates? = nil, time: any TimeSource = SystemTime(),
+        tls: Bool = true, application: Application = .http2, crl: [UInt8]? = nil, admission: AdmissionControl? = nil,
+        certificates: TestCertificates? = nil, origin: WebAddress? = nil, time: any TimeSource = SystemTime(),
         keeper: (@Sendable () -> any ServerController)? = nil,
         handler: @escaping @Sendable (Request) -> Reply,
         _ body: (TestServer) async throws -> Value
@@ -109,14 +109,15 @@ struct TestServer: Sendable {
         defer { group.stopAndJoin() }
         let loop = group.loops[0]
         let certificates = try certificates ?? TestCertificates()
-        let context = tls ? try certificates.serverContext(crl: crl) : nil
+        let context = tls ? try certificates.serverContext(crl: crl, application: application) : nil
         let sink = MemorySink()
         let log = Log(minimum: .debug, sink: sink)
         let started = await loop.perform { () -> Result<LoopBound<HTTP2Server>, any Error> in
             Result {
                 guard let address = SocketAddress(host: host, port: 0) else { throw SystemFailure("address", 0) }
                 let server = try HTTP2Server(
-                    loop: loop, address: address, tls: context, handler: TestHandler(handler), keeper: keeper?(),
+                    loop: loop, address: address, tls: context, handler: TestHandler(handler), origin: origin,
+                    keeper: keeper?(),
                     limits: limits, proxies: proxies, admission: admission, log: log)
                 try server.start()
                 return LoopBound(server, on: loop)

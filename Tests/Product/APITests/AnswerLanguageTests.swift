@@ -84,6 +84,19 @@ struct AnswerLanguageTests {
         }
     }
 
+    @Test func faultsBelowRequestsAreTranslated() async throws {
+        let rig = try await APIRig()
+        for fault in RequestFault.allCases {
+            let answer = rig.api.refuse(fault, Fields([.init("accept-language", "de")]))
+            #expect(answer.status == fault.status)
+            #expect(answer.fields["content-language"] == "de", "\(answer.text)")
+            let code = try #require(answer.code.flatMap { Problem.Code(rawValue: $0) })
+            #expect(code.status == fault.status)
+            #expect(answer["title"]?.string == code.title.german)
+            #expect(answer["detail"]?.string != rig.api.refuse(fault, Fields())["detail"]?.string)
+        }
+    }
+
     @Test func everyTitleIsTranslated() {
         for code in Problem.Code.allCases {
             #expect(!code.title.german.isEmpty && code.title.german != code.title.english, "\(code)")

@@ -15,11 +15,13 @@ public struct TestCertificates: Sendable {
         server = try websites.issueServer(names: ["localhost", "127.0.0.1"], days: 10, at: now)
     }
 
-    public func serverContext(crl: [UInt8]? = nil, sessions: ResumableSessions? = nil) throws -> TLSServerContext {
+    public func serverContext(
+        crl: [UInt8]? = nil, application: Application = .http2, sessions: ResumableSessions? = nil
+    ) throws -> TLSServerContext {
         try TLSServerContext(
             certificateChainPEM: server.certificatePEM(), privateKeyPEM: server.keyPEM(),
             websitesCA: websites.certificatePEM(), phonesCA: phones.certificatePEM(), crl: crl,
-            sessions: sessions)
+            application: application, sessions: sessions)
     }
 
     public func clientContext(_ certificate: IssuedCertificate? = nil) throws -> TLSClientContext {

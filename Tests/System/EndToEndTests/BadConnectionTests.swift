@@ -5,11 +5,10 @@ import Testing
 
 /// Connections with faults below the requests.
 @Suite("Bad connections", .timeLimit(.minutes(15)), .mayBlock) struct BadConnectionTests {
-    @Test func clientWithoutHTTP2OrModernTLSIsRefused() async throws {
+    @Test func clientWithoutModernTLSIsRefused() async throws {
         try await Fixture.run { fixture in
             let shop = try await fixture.website("shop")
             let refused: [(String, [String])] = [
-                ("HTTP/1.1 alone", ["--http1.1"]), ("no ALPN", ["--no-alpn", "--http1.1"]),
                 ("no ALPN, HTTP/2 all the same", ["--no-alpn", "--http2-prior-knowledge"]),
                 ("TLS 1.1", ["--tlsv1.0", "--tls-max", "1.1", "--ciphers", "DEFAULT@SECLEVEL=0"]),
                 ("TLS 1.0", ["--tlsv1.0", "--tls-max", "1.0", "--ciphers", "DEFAULT@SECLEVEL=0"]),

@@ -26,6 +26,11 @@ struct Problem: Error, Sendable {
         case tooLarge = "too_large"
         case unsupportedType = "unsupported_type"
         case idempotencyMismatch = "idempotency_mismatch"
+        case requestTimeout = "request_timeout"
+        case expectationFailed = "expectation_failed"
+        case misdirected
+        case headTooLarge = "head_too_large"
+        case versionUnsupported = "version_unsupported"
         /// A bug in the relay.
         case `internal`
 
@@ -38,12 +43,17 @@ struct Problem: Error, Sendable {
             case .notFound, .routeNotFound: 404
             case .methodNotAllowed: 405
             case .conflict, .alreadyDecided, .shownOnce: 409
+            case .requestTimeout: 408
             case .tooLarge: 413
             case .unsupportedType: 415
+            case .expectationFailed: 417
+            case .misdirected: 421
             case .idempotencyMismatch: 422
             case .limited: 429
+            case .headTooLarge: 431
             case .internal: 500
             case .unavailable: 503
+            case .versionUnsupported: 505
             }
         }
 
@@ -81,6 +91,13 @@ struct Problem: Error, Sendable {
                 LocalizedText(
                     "The Idempotency-Key was used for another request",
                     de: "Der Idempotency-Key wurde für eine andere Anfrage verwendet")
+            case .requestTimeout: LocalizedText("The request is incomplete", de: "Die Anfrage ist unvollständig")
+            case .expectationFailed:
+                LocalizedText("The expectation cannot be met", de: "Die Erwartung ist nicht erfüllbar")
+            case .misdirected: LocalizedText("Not this server", de: "Nicht dieser Server")
+            case .headTooLarge: LocalizedText("The header fields are too large", de: "Die Header-Felder sind zu groß")
+            case .versionUnsupported:
+                LocalizedText("Unsupported version of HTTP", de: "Nicht unterstützte HTTP-Version")
             case .limited: LocalizedText("Too many requests", de: "Zu viele Anfragen")
             case .internal: LocalizedText("Internal error", de: "Interner Fehler")
             case .unavailable: LocalizedText("Temporarily unavailable", de: "Vorübergehend nicht verfügbar")

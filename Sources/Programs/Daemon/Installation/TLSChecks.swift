@@ -107,7 +107,7 @@ extension LoadedFilesReader {
         do {
             return try TLSServerContext(
                 certificateChainPEM: chain, privateKeyPEM: key, websitesCA: websites, phonesCA: phones,
-                crl: revoked,
+                crl: revoked, application: settings.http1 == .on ? .http : .http2,
                 sessions: ResumableSessions(time: SystemTime(), randomness: SystemRandomness()))
         } catch {
             // A fault of a file that was reported already has no second line.

@@ -18,7 +18,7 @@ import Templates
 import WebPush
 import World
 
-/// A running relay: a store, one HTTP/2 server for each loop, and the periodic work for the outbox.
+/// A running relay: a store, one server of HTTP for each loop, and the periodic work for the outbox.
 /// A metrics page belongs to it if the settings want one.
 ///
 /// `start` connects the `Components` and listens. `stop` ends requests first, then deliveries, then
@@ -149,7 +149,7 @@ public final class Daemon: Sendable {
             await relay.rollKeys()
             await relay.watchRevocations()
         }
-        servers = try await Self.serve(sockets, tls, components, log: log)
+        servers = try await Self.serve(sockets, tls, components, origin: settings.origin, log: log)
         port = sockets[0].address.port
         relay.onRevocation { [servers] in RevokedConnections.end($0, on: servers, log: log) }
         presence = PeriodicWork.presence(components.relay, components.api, heads, on: components.group.loops[0])
@@ -195,7 +195,7 @@ public final class Daemon: Sendable {
 
     /// Starts one server on each loop.
     private static func serve(
-        _ sockets: [ListeningSocket], _ tls: TLSServerContext, _ components: Components, log: Log
+        _ sockets: [ListeningSocket], _ tls: TLSServerContext, _ components: Components, origin: WebAddress, log: Log
     ) async throws(Failure) -> [LoopBound<HTTP2Server>] {
         var servers: [LoopBound<HTTP2Server>] = []
         for (loop, socket) in zip(components.group.loops, sockets) {
@@ -203,7 +203,8 @@ public final class Daemon: Sendable {
             let outcome = await loop.perform { () async -> Result<LoopBound<HTTP2Server>, SystemFailure> in
                 Result { () throws(SystemFailure) in
                     let server = HTTP2Server(
-                        loop: loop, socket: socket, tls: tls, handler: api, proxies: components.proxies,
+                        loop: loop, socket: socket, tls: tls, handler: api, origin: origin,
+                        proxies: components.proxies,
                         admission: components.admission, record: components.handshakes, log: log)
                     try server.start()
                     return LoopBound(server, on: loop)

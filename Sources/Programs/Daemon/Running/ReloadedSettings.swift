@@ -12,6 +12,7 @@ extension Settings {
     /// setting.
     func taking(_ new: Settings) -> Settings {
         var now = self
+        now.http1 = new.http1
         now.proxies = new.proxies
         now.connections = new.connections
         now.seal = new.seal

@@ -12,6 +12,9 @@ public enum SettingsKeys {
             .required(
                 "listen", \.listen, example: "0.0.0.0:8080",
                 "The address and port to listen on; [::]:8080 means every address of this machine."),
+            .standard(
+                "http1", \.http1,
+                "Whether clients may use HTTP/1.1 at the same port, if they do not speak HTTP/2: on or off."),
             .optional(
                 "proxies", \.proxies, example: "10.0.0.5, fd00:10::/64",
                 "Load balancers that pass TCP through, such as HAProxy with send-proxy-v2. Each of their connections "
