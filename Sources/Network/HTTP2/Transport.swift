@@ -43,7 +43,8 @@ final class Transport {
         case up(TLSSession?)
         /// Everything is sent. Waits until the peer has read it or the timer fires, because a close
         /// with unread bytes would send a reset.
-        case lingering(TLSSession?, TimerID)
+        /// After a handshake that failed, that reset would destroy the alert.
+        case lingering(TLSSession?, TimerID, TransportEnd)
         /// The socket stays open, but is neither read nor written.
         case frozen
         case ended
@@ -114,7 +115,7 @@ final class Transport {
     private var tls: TLSSession? {
         switch state {
         case .handshake(let tls): tls
-        case .up(let tls), .lingering(let tls, _): tls
+        case .up(let tls), .lingering(let tls, _, _): tls
         case .created, .introduction, .silent, .frozen, .ended: nil
         }
     }
@@ -233,6 +234,7 @@ final class Transport {
             // Bytes behind the handshake may be in TLS already.
             if isUp { receive() }
         case .incomplete(let interest): watch?.change(interest)
+        case .failed(let failure) where tls.isServer: linger(tls, .failed(.tls(failure)))
         case .failed(let failure): end(.failed(.tls(failure)))
         }
     }
@@ -402,10 +404,14 @@ final class Transport {
     private func finish() {
         guard case .up(let tls) = state else { return }
         tls?.shutdown()
+        linger(tls, .finished)
+    }
+
+    private func linger(_ tls: TLSSession?, _ reason: TransportEnd) {
         Glibc.shutdown(fd, Int32(SHUT_WR))
         watch?.change(.read)
-        let timer = loop.schedule(after: .seconds(1)) { [weak self] in self?.end(.finished) }
-        state = .lingering(tls, timer)
+        let timer = loop.schedule(after: .seconds(1)) { [weak self] in self?.end(reason) }
+        state = .lingering(tls, timer, reason)
     }
 
     private func drain() {
@@ -430,10 +436,13 @@ final class Transport {
 
     /// - Parameter notice: whether TLS sends its close_notify.
     private func end(_ reason: TransportEnd, notice: Bool) {
+        var reason = reason
         switch state {
         case .ended: return
         case .up(let tls): if notice { tls?.shutdown() }
-        case .lingering(_, let timer): loop.cancel(timer)
+        case .lingering(_, let timer, let first):
+            loop.cancel(timer)
+            reason = first
         case .created, .introduction, .silent, .handshake, .frozen: break
         }
         state = .ended

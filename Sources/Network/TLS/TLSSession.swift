@@ -180,6 +180,9 @@ public final class TLSSession {
     /// The protocol version, for example `TLSv1.3`.
     public var version: String { String(cString: SSL_get_version(session)) }
 
+    /// Whether this is the server's side.
+    public var isServer: Bool { server != nil }
+
     /// Whether the peers speak HTTP/1.1 after the handshake.
     public var isHTTP1: Bool { application == .http && !speaksHTTP2 }
 
