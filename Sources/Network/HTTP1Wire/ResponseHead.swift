@@ -2,15 +2,15 @@ import HTTP
 
 /// The head of a response over HTTP/1.1, as bytes.
 public enum ResponseHead {
-    public static let proceed = Array("HTTP/1.1 100 \r\n\r\n".utf8)
+    public static let proceed = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
 
-    /// Returns the head, without a reason phrase, which clients do not need.
+    /// Returns the head.
     /// - Parameter length: the number of bytes of the body; for HEAD, of the body that GET has.
     /// - Parameter closes: whether the connection ends after this response.
     public static func bytes(_ response: Response, length: Int, date: [UInt8], closes: Bool) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(256)
-        bytes += Array("HTTP/1.1 \(response.status) \r\n".utf8)
+        bytes += Array("HTTP/1.1 \(response.status) \(reason(response.status))\r\n".utf8)
         let hasLength = response.fields.withRun { run in
             var hasLength = false
             for (name, value) in run {
@@ -30,5 +30,29 @@ public enum ResponseHead {
         bytes += date
         bytes += Array((closes ? "\r\nconnection: close\r\n\r\n" : "\r\n\r\n").utf8)
         return bytes
+    }
+
+    /// The reason phrase. It has no meaning, but some clients count an answer without one as failed.
+    private static func reason(_ status: Int) -> StaticString {
+        switch status {
+        case 200: "OK"
+        case 201: "Created"
+        case 202: "Accepted"
+        case 204: "No Content"
+        case 304: "Not Modified"
+        case ..<400: "Success"
+        case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
+        case 404: "Not Found"
+        case 405: "Method Not Allowed"
+        case 408: "Request Timeout"
+        case 409: "Conflict"
+        case 413: "Content Too Large"
+        case 429: "Too Many Requests"
+        case ..<500: "Request Refused"
+        case 503: "Service Unavailable"
+        default: "Server Error"
+        }
     }
 }

@@ -155,12 +155,12 @@ struct ResponseHeadTests {
         let head = ResponseHead.bytes(response, length: 3, date: Array("now".utf8), closes: true)
         #expect(
             String(decoding: head, as: UTF8.self)
-                == "HTTP/1.1 200 \r\na: b  set-cookie: c\r\ncontent-length: 3\r\ndate: now\r\nconnection: close\r\n\r\n"
+                == "HTTP/1.1 200 OK\r\na: b  set-cookie: c\r\ncontent-length: 3\r\ndate: now\r\nconnection: close\r\n\r\n"
         )
     }
 
     @Test func answerWithoutContentHasNoLength() {
         let head = ResponseHead.bytes(Response(status: 204), length: 0, date: Array("now".utf8), closes: false)
-        #expect(String(decoding: head, as: UTF8.self) == "HTTP/1.1 204 \r\ndate: now\r\n\r\n")
+        #expect(String(decoding: head, as: UTF8.self) == "HTTP/1.1 204 No Content\r\ndate: now\r\n\r\n")
     }
 }
