@@ -15,7 +15,6 @@ struct Health: Handler {
         body: Array(#"{"status":"ok","storage":"ok"}"#.utf8))
 
     func handle(_ request: Request) -> Reply { .now(answer) }
-    func tooLarge(_ fields: Fields) -> Response { Response(status: 413) }
 }
 
 func contents(_ path: String) -> [UInt8] {

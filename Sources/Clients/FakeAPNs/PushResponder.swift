@@ -120,7 +120,9 @@ final class PushResponder: Handler {
         }
     }
 
-    func tooLarge(_ fields: Fields) -> Response { refusal(.payloadTooLarge, id: nil) }
+    func refuse(_ fault: RequestFault, _ fields: Fields, hasCertificate: Bool) -> Response {
+        fault == .bodySize ? refusal(.payloadTooLarge, id: nil) : Response(status: fault.status)
+    }
 
     func record(_ request: RecordedRequest) {
         if case .refused(let reason) = request.outcome {

@@ -2,17 +2,16 @@
 public protocol Handler: Sendable {
     func handle(_ request: Request) -> Reply
 
-    /// The response to a request with these header fields and a body above the limit. Such a
-    /// request does not reach `handle`.
-    func tooLarge(_ fields: Fields) -> Response
-
     /// The response to a request with this fault. Such a request does not reach `handle`.
     /// - Parameter fields: the header fields that were read before the fault.
-    func refuse(_ fault: RequestFault, _ fields: Fields) -> Response
+    /// - Parameter hasCertificate: whether the client has a verified certificate.
+    func refuse(_ fault: RequestFault, _ fields: Fields, hasCertificate: Bool) -> Response
 }
 
 extension Handler {
-    public func refuse(_ fault: RequestFault, _ fields: Fields) -> Response { Response(status: fault.status) }
+    public func refuse(_ fault: RequestFault, _ fields: Fields, hasCertificate: Bool) -> Response {
+        Response(status: fault.status)
+    }
 }
 
 /// The answer to a request. A held request is a value, too: no task waits for it.

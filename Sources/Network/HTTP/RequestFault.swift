@@ -1,5 +1,5 @@
 /// A fault for which a server refuses a request before its handler sees it. The raw value names the
-/// rule that the request breaks.
+/// rule that the request breaks, or the reason.
 public enum RequestFault: String, Sendable, CaseIterable {
     /// Not method, target and version with one space between them.
     case requestLine = "request_line"
@@ -31,6 +31,8 @@ public enum RequestFault: String, Sendable, CaseIterable {
     case trailers
     /// Too many fields, or too many bytes in the head.
     case headSize = "head_size"
+    /// A body above the limit.
+    case bodySize = "body_size"
     /// The rest did not come in time.
     case late
 
@@ -40,6 +42,7 @@ public enum RequestFault: String, Sendable, CaseIterable {
             .transferEncoding, .upgrade, .chunk, .trailers:
             400
         case .late: 408
+        case .bodySize: 413
         case .expectation: 417
         case .authority: 421
         case .headSize: 431

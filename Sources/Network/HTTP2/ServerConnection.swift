@@ -374,15 +374,14 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
             discard(stream)
             answer(stream, Response(status: 405))
         } else if let length = head.contentLength, length > limits.bodyBytes {
-            discard(stream)
-            answer(stream, handler.tooLarge(stream.fields))
+            refuse(stream, .bodySize)
         }
     }
 
     private func refuse(_ stream: ServerStream, _ fault: RequestFault) {
         log.debug("request.refused", [.remote: remote, .reason: fault.rawValue])
         discard(stream)
-        answer(stream, handler.refuse(fault, stream.fields))
+        answer(stream, handler.refuse(fault, stream.fields, hasCertificate: certificate != nil))
     }
 
     private func data(_ id: Int32, _ range: Range<Int>) {
@@ -392,11 +391,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
             if stream.dropped > limits.droppedBodyBytes { resetAnswered(stream) }
             return
         }
-        guard stream.body.count + range.count <= limits.bodyBytes else {
-            discard(stream)
-            answer(stream, handler.tooLarge(stream.fields))
-            return
-        }
+        guard stream.body.count + range.count <= limits.bodyBytes else { return refuse(stream, .bodySize) }
         guard pendingBodyBytes + range.count <= limits.pendingBodyBytes else {
             discard(stream)
             reset(stream, NGHTTP2_REFUSED_STREAM)

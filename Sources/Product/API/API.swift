@@ -134,17 +134,11 @@ public final class API: Handler {
         }
     }
 
-    public func tooLarge(_ fields: Fields) -> Response { refuse(Problem.tooLarge, fields) }
-
-    public func refuse(_ fault: RequestFault, _ fields: Fields) -> Response {
-        refuse(Problem(fault, origin: settings.origin), fields)
-    }
-
-    /// Refuses a request of which only fields are known.
-    private func refuse(_ problem: Problem, _ fields: Fields) -> Response {
-        let access = AccessLogLine(id: requestID(), method: nil, route: "none", hasCertificate: false, of: self)
-        access.ended(problem.code.status)
-        return APIResponse(problem, to: fields).response(to: access.id)
+    public func refuse(_ fault: RequestFault, _ fields: Fields, hasCertificate: Bool) -> Response {
+        let access = AccessLogLine(
+            id: requestID(), method: nil, route: "none", hasCertificate: hasCertificate, of: self)
+        access.ended(fault.status)
+        return APIResponse(Problem(fault, origin: settings.origin), to: fields).response(to: access.id)
     }
 
     private static func checkSize(_ request: Request) throws(Problem) {

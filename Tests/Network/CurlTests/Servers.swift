@@ -19,7 +19,6 @@ struct Answering: Handler {
     let body: @Sendable (Request) -> Reply
 
     func handle(_ request: Request) -> Reply { body(request) }
-    func tooLarge(_ fields: Fields) -> Response { Response(status: 413) }
 }
 
 /// Clients and servers on their own loop for the duration of a test.

@@ -15,7 +15,11 @@ struct TestHandler: Handler {
 
     init(_ body: @escaping @Sendable (Request) -> Reply) { self.body = body }
     func handle(_ request: Request) -> Reply { body(request) }
-    func tooLarge(_ fields: Fields) -> Response { Response(status: 413, body: Array("too large".utf8)) }
+    func refuse(_ fault: RequestFault, _ fields: Fields, hasCertificate: Bool) -> Response {
+        Response(
+            status: fault.status, fields: Fields([.init("has-certificate", "\(hasCertificate)")]),
+            body: fault == .bodySize ? Array("too large".utf8) : [])
+    }
 }
 
 /// A value that several closures share and that a test can await.

@@ -73,7 +73,7 @@ struct AnswerLanguageTests {
             await shop.send("GET", "/nowhere", fields: german), await shop.send("PUT", "/login", fields: german),
             await rig.stranger.send("POST", "/login", [:], fields: german),
             await shop.send("POST", "/pending", [:], fields: german), await rig.send(query),
-            rig.api.tooLarge(Fields([.init("accept-language", "de")])),
+            rig.api.refuse(.bodySize, Fields([.init("accept-language", "de")]), hasCertificate: false),
             await shop.send("DELETE", "/user/bob", ["a": 1], fields: german),
         ]
         #expect(answers.map(\.status) == [404, 405, 401, 403, 400, 413, 400])
@@ -87,13 +87,14 @@ struct AnswerLanguageTests {
     @Test func faultsBelowRequestsAreTranslated() async throws {
         let rig = try await APIRig()
         for fault in RequestFault.allCases {
-            let answer = rig.api.refuse(fault, Fields([.init("accept-language", "de")]))
-            #expect(answer.status == fault.status)
-            #expect(answer.fields["content-language"] == "de", "\(answer.text)")
-            let code = try #require(answer.code.flatMap { Problem.Code(rawValue: $0) })
+            func answer(_ fields: Fields) -> Response { rig.api.refuse(fault, fields, hasCertificate: true) }
+            let german = answer(Fields([.init("accept-language", "de")]))
+            #expect(german.status == fault.status)
+            #expect(german.fields["content-language"] == "de", "\(german.text)")
+            let code = try #require(german.code.flatMap { Problem.Code(rawValue: $0) })
             #expect(code.status == fault.status)
-            #expect(answer["title"]?.string == code.title.german)
-            #expect(answer["detail"]?.string != rig.api.refuse(fault, Fields())["detail"]?.string)
+            #expect(german["title"]?.string == code.title.german)
+            #expect(german["detail"]?.string != answer(Fields())["detail"]?.string)
         }
     }
 

@@ -91,7 +91,7 @@ struct BadInputTests {
             request.query = "a=b"
             #expect(await rig.send(request).status == 400, "\(each.path)")
         }
-        let response = rig.api.tooLarge(Fields())
+        let response = rig.api.refuse(.bodySize, Fields(), hasCertificate: false)
         #expect(response.status == 413)
         #expect(response["code"] == "too_large")
         let body = await (try rig.site("bank")).send("DELETE", "/user/bob", ["a": 1])

@@ -42,4 +42,14 @@ import World
         _ = await rig.stranger.send("GET", "/user/bob")
         #expect(lines(rig, "request").count == 46)
     }
+
+    /// A flood of faulty requests does not hide those of a website.
+    @Test func faultsOfCertifiedCallersAreASeparateClass() async throws {
+        let rig = try await APIRig()
+        _ = rig.relay.sink.drain()
+        for _ in 0..<30 { _ = rig.api.refuse(.target, Fields(), hasCertificate: false) }
+        #expect(lines(rig, "request").count == 10)
+        _ = rig.api.refuse(.target, Fields(), hasCertificate: true)
+        #expect(lines(rig, "request").count == 11)
+    }
 }

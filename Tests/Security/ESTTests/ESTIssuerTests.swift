@@ -33,8 +33,6 @@ import World
             }
             return answer(request)
         }
-
-        func tooLarge(_ fields: Fields) -> Response { Response(status: 413) }
     }
 
     private let time = SystemTime()

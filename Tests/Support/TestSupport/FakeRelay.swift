@@ -96,8 +96,6 @@ public final class FakeRelay: Handler {
         return .now((try? answering?(asked)) ?? Response(status: 500))
     }
 
-    public func tooLarge(_ fields: Fields) -> Response { Response(status: 413) }
-
     /// Runs the body of a test on a loop where this relay listens. A `keeper` controls the
     /// connections, and answers in place of the relay.
     ///

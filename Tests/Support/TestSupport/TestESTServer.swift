@@ -84,8 +84,6 @@ private final class Answers: Handler {
             return .now(Response(status: 400))
         }
     }
-
-    func tooLarge(_ fields: Fields) -> Response { Response(status: 413) }
 }
 
 extension CertificateAuthority {

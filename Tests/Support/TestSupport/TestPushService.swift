@@ -95,7 +95,6 @@ public final class TestPushService: Sendable {
         weak let service: TestPushService?
 
         func handle(_ request: Request) -> Reply { service?.handle(request) ?? .now(Response(status: 503)) }
-        func tooLarge(_ fields: Fields) -> Response { Response(status: 413) }
     }
 
     public var port: UInt16 { state.withLock { $0.port } }

@@ -15,8 +15,6 @@ private struct Sink: Handler {
         if let id = request.fields["apns-id"] { fields.add("apns-id", id) }
         return .now(Response(status: 200, fields: fields))
     }
-
-    func tooLarge(_ fields: Fields) -> Response { Response(status: 413) }
 }
 
 /// Prints its port, and runs until the process is killed.

@@ -81,8 +81,6 @@ final class Receiver: Handler {
         func cancel() { receiver.state.withLock { $0.held[ObjectIdentifier(self)] = nil } }
     }
 
-    func tooLarge(_ fields: Fields) -> Response { Response(status: 413) }
-
     /// Starts a server, and returns the webhook URL.
     func listen(on loop: EventLoop, as issued: IssuedCertificate) async throws -> String {
         let tls = try TLSServerContext(certificateChainPEM: issued.certificatePEM(), privateKeyPEM: issued.keyPEM())

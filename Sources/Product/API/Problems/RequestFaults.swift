@@ -5,6 +5,7 @@ extension Problem {
     /// The problem of a request that the server refuses before it reads all of it.
     init(_ fault: RequestFault, origin: String) {
         switch fault {
+        case .bodySize: self = .tooLarge
         case .late:
             self.init(
                 .requestTimeout,

@@ -128,6 +128,4 @@ final class CalledWebsite: Handler {
         case .response(let response): .now(response)
         }
     }
-
-    func tooLarge(_ fields: Fields) -> Response { Response(status: 413) }
 }
