@@ -69,6 +69,8 @@ public struct Response: Sendable, Equatable {
     public var status: Int
     public var fields: Fields
     public var body: [UInt8]
+    /// Whether a response with this status can have content (RFC 9110 §6.4.1).
+    public var mayHaveContent: Bool { status >= 200 && status != 204 && status != 304 }
 
     public init(status: Int, fields: Fields = Fields(), body: [UInt8] = []) {
         self.status = status

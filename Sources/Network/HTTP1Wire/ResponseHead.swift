@@ -23,7 +23,7 @@ public enum ResponseHead {
             }
             return hasLength
         }
-        if !hasLength, response.status != 204, response.status != 304 {
+        if !hasLength, response.mayHaveContent {
             bytes += Array("content-length: \(length)\r\n".utf8)
         }
         bytes += Array("date: ".utf8)

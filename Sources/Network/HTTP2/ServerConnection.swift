@@ -457,7 +457,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         guard let session, !stream.isAnswered else { return }
         stream.isAnswered = true
         unsent += 1
-        stream.prepare(response.body)
+        stream.prepare(response)
         session.submitResponse(
             stream.id, response, length: response.body.count, date: server.dateOfTurn(), source: stream)
     }

@@ -38,9 +38,10 @@ final class ServerStream: BodySource {
         self.began = began
     }
 
-    /// Keeps the body of the answer, unless the request is HEAD.
-    func prepare(_ body: [UInt8]) {
-        if !isHead { outgoing = body }
+    /// Keeps the body of the answer, unless the request is HEAD or the status allows no body. Over
+    /// HTTP/1.1, the client would take such a body for its next answer.
+    func prepare(_ response: Response) {
+        if !isHead, response.mayHaveContent { outgoing = response.body }
     }
 
     /// Makes the request, once it is complete. Its parts move into it, because a request may be held

@@ -345,7 +345,7 @@ final class Session {
                 if name.count == 14, name.elementsEqual("content-length".utf8) { hasLength = true }
                 fields.add(name, value)
             }
-            if !hasLength, response.status >= 200, response.status != 204, response.status != 304 {
+            if !hasLength, response.mayHaveContent {
                 fields.add("content-length", number: length)
             }
             date.withUnsafeBufferPointer { date in

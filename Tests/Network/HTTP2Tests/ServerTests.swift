@@ -218,6 +218,16 @@ struct ServerTests {
         }
     }
 
+    @Test(arguments: [204, 304]) func answerWithThisStatusHasNoBody(status: Int) async throws {
+        try await TestServer.with { _ in
+            .now(Response(status: status, body: Array("no".utf8)))
+        } _: { server in
+            let client = try await server.client()
+            let response = try await client.send("GET", "/").get()
+            #expect(response.status == status && response.body.isEmpty)
+        }
+    }
+
     @Test func descriptorExhaustionIsSurvived() async {
         await #expect(processExitsWith: .success) {
             try await TestServer.with { _ in
