@@ -35,7 +35,7 @@ public struct WebAddress: Sendable, Hashable {
     }
 
     /// Splits a text into the host, without brackets, and the port, if there is one. Returns nil if
-    /// the host is neither a name nor an address.
+    /// the host is neither a name nor an address, or if the port has a leading zero.
     public static func split(_ text: String) -> (host: String, port: UInt16?)? {
         var host = Substring(text)
         var rest = Substring()
@@ -54,8 +54,9 @@ public struct WebAddress: Sendable, Hashable {
             guard !host.isEmpty, host.utf8.count <= 253, host.utf8.allSatisfy(allowed) else { return nil }
         }
         if rest.isEmpty { return (String(host), nil) }
-        guard rest.first == ":", rest.dropFirst().utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }),
-            let port = UInt16(rest.dropFirst())
+        let digits = rest.dropFirst()
+        guard rest.first == ":", digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }),
+            digits.count == 1 || digits.first != "0", let port = UInt16(digits)
         else { return nil }
         return (String(host), port)
     }

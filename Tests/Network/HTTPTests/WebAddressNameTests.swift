@@ -13,6 +13,9 @@ struct WebAddressNameTests {
         for text in ["", "example.com", "login.example.com:8443", "login.example.com:", "a@login.example.com"] {
             #expect(!usual.isNamed(text), "\(text)")
         }
+        // Others may read it as octal.
+        #expect(!usual.isNamed("login.example.com:0443") && WebAddress("https://login.example.com:00") == nil)
+        #expect(WebAddress.split("login.example.com:0")?.port == 0)
     }
 
     @Test func addressIsNamedInBrackets() throws {

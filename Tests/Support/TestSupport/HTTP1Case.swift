@@ -142,6 +142,8 @@ public struct HTTP1Case: Sendable {
         refused("another port in `Host`", status: 421, "GET / HTTP/1.1\r\nHost: localhost:8443\r\n\r\n"),
         HTTP1Case("a `Host` in capitals", [200], "GET / HTTP/1.1\r\nHost: LOCALHOST\r\n\r\n"),
         HTTP1Case("a `Host` with the default port", [200], "GET / HTTP/1.1\r\nHost: localhost:443\r\n\r\n"),
+        refused("a leading zero in the port of `Host`", "GET / HTTP/1.1\r\nHost: localhost:0443\r\n\r\n"),
+        refused("a `Host` with an empty port", "GET / HTTP/1.1\r\nHost: localhost:\r\n\r\n"),
     ]
 
     private static let lengths: [HTTP1Case] = [
