@@ -137,7 +137,10 @@ let network = layer(
     tests("HTTP1", ["EventLoop", "HTTP", "HTTP1", "Log", "TestSupport", "World"]),
     tests(
         "HTTP2",
-        ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]))
+        [
+            "Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP1Wire", "HTTP2", "Log", "TLS", "TestSupport",
+            "World",
+        ]))
 
 /// The rules, verbs and routes of Twoefay, without a socket, SQL or C.
 let product = layer(

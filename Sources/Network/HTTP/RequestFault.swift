@@ -35,6 +35,8 @@ public enum RequestFault: String, Sendable, CaseIterable {
     case bodySize = "body_size"
     /// The rest did not come in time.
     case late
+    /// Too many requests of the connection are in work. Nothing was done for this one.
+    case busy
 
     public var status: Int {
         switch self {
@@ -46,6 +48,7 @@ public enum RequestFault: String, Sendable, CaseIterable {
         case .expectation: 417
         case .authority: 421
         case .headSize: 431
+        case .busy: 503
         case .version: 505
         }
     }

@@ -10,17 +10,22 @@ import World
 /// `isFull` stops the transport from reading more. So a client that does not wait for its answers
 /// costs at most the bytes of one read, and requests are answered in order.
 ///
-/// Invariants: a request is answered at most once. After a fault, or after an answer that comes
-/// before the end of its request, nothing more is parsed: where the next request would begin is in
-/// doubt. Then the answer says `Connection: close`, and is the last one.
+/// Invariants: a request is answered at most once, and only while it is open. After a fault nothing
+/// more is parsed: where the next request would begin is in doubt. Then the answer says
+/// `Connection: close`, and is the last one. So is an answer that comes before the end of its
+/// request. The rest of that request is recorded as always, and the owner drops it: many clients
+/// read no answer before they have written everything.
 ///
-/// Tests: `HTTP1Tests`, `HTTP1LimitTests`; with other clients `HTTP1ToolTests`.
+/// Tests: `HTTP1SessionTests`, `HTTP1Tests`, `HTTP1LimitTests`, `HTTP1AbuseTests`; with other
+/// clients `HTTP1ToolTests`.
 final class HTTP1Session {
     private enum Request {
         case none
         /// The head was reported, and the rest has not come.
         case receiving
         case whole
+        /// It was answered, and the rest has not come. The owner drops it.
+        case dropping
     }
 
     private let scratch: SessionScratch
@@ -43,7 +48,8 @@ final class HTTP1Session {
     /// Whether the connection ends when everything was sent.
     private var isEnding = false
     private var refusesHeads = false
-    private var waiting: [UInt8] = []
+    /// A slice, so that a request is taken from it without a copy of those behind it.
+    private var waiting: ArraySlice<UInt8> = []
     private var head: [UInt8] = []
     private var source: BodySource?
     private var headerCharges = 0
@@ -58,6 +64,14 @@ final class HTTP1Session {
 
     /// Whether bytes wait for the end of the open request, so that no more must be read.
     var isFull: Bool { !waiting.isEmpty }
+
+    /// Whether a request waits for its answer.
+    private var isOpen: Bool {
+        switch request {
+        case .receiving, .whole: true
+        case .none, .dropping: false
+        }
+    }
 
     /// When the head began that is incomplete; nil if none is.
     var incompleteSince: Instant? { headBegan }
@@ -81,9 +95,10 @@ final class HTTP1Session {
     /// Parses the bytes that have waited. Returns false if there are none, or a request is open.
     func receiveWaiting(_ now: Instant) -> Bool {
         guard case .none = request, !waiting.isEmpty, !isDeaf else { return false }
-        var bytes: [UInt8] = []
+        var bytes: ArraySlice<UInt8> = []
         swap(&bytes, &waiting)
-        bytes.withUnsafeBytes { receive($0, now) }
+        let count = bytes.withUnsafeBytes { parse($0, now) }
+        if count < bytes.count, !isDeaf { waiting = bytes.dropFirst(count) }
         return true
     }
 
@@ -99,8 +114,8 @@ final class HTTP1Session {
                 let part = UnsafeRawBufferPointer(rebasing: bytes[range]).assumingMemoryBound(to: UInt8.self)
                 scratch.record(.data(stream: stream, scratch.keep(part)))
             case .end:
-                request = .whole
                 scratch.record(.ended(stream: stream))
+                if case .dropping = request { close() } else { request = .whole }
                 break loop
             case .fault(let fault): refuse(fault, now)
             }
@@ -130,7 +145,7 @@ final class HTTP1Session {
         scratch.record(stream, &block)
     }
 
-    /// Has the present request refused, unless it was answered. Nothing more is parsed.
+    /// Refuses the present request, unless it is whole or was answered. Nothing more is parsed.
     func refuse(_ fault: RequestFault, _ now: Instant) {
         isDeaf = true
         waiting = []
@@ -138,6 +153,7 @@ final class HTTP1Session {
         case .none: open(parser.takeHead(), fault: fault, now)
         case .receiving: scratch.record(.malformed(stream: stream, fault))
         case .whole: break
+        case .dropping: close()
         }
     }
 
@@ -150,13 +166,14 @@ final class HTTP1Session {
     // MARK: Out
 
     func submitResponse(_ stream: Int32, _ response: Response, length: Int, date: [UInt8], source: BodySource) {
-        guard stream == self.stream, !isAnswered, !isEnding else { return }
+        guard stream == self.stream, isOpen, !isAnswered, !isEnding else { return }
         isAnswered = true
-        awaitsProceed = false
         if case .receiving = request {
-            isDeaf = true
             isLast = true
+            // A client that was not told to proceed sends no body.
+            if awaitsProceed { isDeaf = true }
         }
+        awaitsProceed = false
         head = ResponseHead.bytes(response, length: length, date: date, closes: isLast)
         self.source = source
     }
@@ -165,7 +182,7 @@ final class HTTP1Session {
         if refusesHeads, case .none = request, let began = headBegan { refuse(.late, began) }
         if awaitsProceed {
             awaitsProceed = false
-            if case .receiving = request { output.append(contentsOf: ResponseHead.proceed) }
+            if case .receiving = request, !isEnding { output.append(contentsOf: ResponseHead.proceed) }
         }
         guard isAnswered else { return }
         output.append(contentsOf: head)
@@ -174,12 +191,17 @@ final class HTTP1Session {
         finish()
     }
 
-    /// Ends the open request, whose answer was given to the transport.
+    /// Notes that the whole answer was given to the transport.
     private func finish() {
         source = nil
         isAnswered = false
-        request = .none
         scratch.record(.sentEnd(stream: stream))
+        if case .receiving = request, !isDeaf { request = .dropping } else { close() }
+    }
+
+    /// Ends the present request.
+    private func close() {
+        request = .none
         scratch.record(.closed(stream: stream, code: 0))
         if isLast { end() }
     }

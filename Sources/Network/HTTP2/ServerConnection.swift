@@ -1,7 +1,6 @@
 import CNghttp2
 import EventLoop
 import HTTP
-import HTTP1Wire
 import Log
 import TLS
 import World
@@ -181,10 +180,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
                 Session(
                     role: .server, headerBytes: limits.headerBytes, headerCount: limits.headerCount, scratch: scratch))
         }
-        return .http1(
-            HTTP1Session(
-                limits: RequestParser.Limits(headBytes: limits.headerBytes, fields: limits.headerCount),
-                origin: server.origin, scratch: scratch))
+        return .http1(makeHTTP1Session(scratch))
     }
 
     private func submitSettings(_ session: Session) {
@@ -229,17 +225,11 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         return true
     }
 
-    private func noteHeads(of session: HTTP1Session, _ now: Instant) {
-        inspector.noteHeads(began: session.takeHeadBegan(), incompleteSince: session.incompleteSince)
-        if inspector.incompleteSince == now { check(by: requestLimit(now)) }
-        link.isPaused = session.isFull
-    }
-
     func transportUpdatedKeys(_ count: Int) { charge(count * AbuseBudget.keyUpdate, loop.now) }
 
     /// Charges the abuse budget. Returns false if it is used up, and then ends the connection.
     @discardableResult
-    private func charge(_ cost: Int, _ now: Instant) -> Bool {
+    func charge(_ cost: Int, _ now: Instant) -> Bool {
         guard cost > 0, !budget.charge(cost, now: now) else { return true }
         calm()
         return false
@@ -249,6 +239,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
 
     func transportOutput(_ output: inout [UInt8], enough: Int) {
         guard let session else { return }
+        let hasStreams = !streams.isEmpty
         guard session.send(into: &output, enough: enough) else {
             output.removeAll()
             link.end(.finished)
@@ -257,7 +248,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         // Sent frames may end streams, and then more must be sent: the transport asks until there
         // is no more.
         handleEvents(loop.now)
-        if case .http1(let session) = session { continueHTTP1(session) }
+        if case .http1(let session) = session { goOn(session, hasEnded: hasStreams && streams.isEmpty) }
         // The shutdown notice leaves in one piece with the answer before it.
         guard state.isDraining else { return }
         guard session.send(into: &output, enough: enough) else {
@@ -265,17 +256,6 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
             return
         }
         handleEvents(loop.now)
-    }
-
-    /// Begins the request that has waited for the end of the one before.
-    private func continueHTTP1(_ session: HTTP1Session) {
-        let now = loop.now
-        // The answer was activity, too: the client has the whole idle time for its next request.
-        if streams.isEmpty { clock.active(now) }
-        guard session.receiveWaiting(now) else { return }
-        noteHeads(of: session, now)
-        handleEvents(now)
-        charge(session.takeHeaderCharges(), now)
     }
 
     func transportIsDrained() -> Bool {
@@ -378,7 +358,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         }
     }
 
-    private func refuse(_ stream: ServerStream, _ fault: RequestFault) {
+    func refuse(_ stream: ServerStream, _ fault: RequestFault) {
         log.debug("request.refused", [.remote: remote, .reason: fault.rawValue])
         discard(stream)
         answer(stream, handler.refuse(fault, stream.fields, hasCertificate: certificate != nil))
@@ -394,7 +374,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         guard stream.body.count + range.count <= limits.bodyBytes else { return refuse(stream, .bodySize) }
         guard pendingBodyBytes + range.count <= limits.pendingBodyBytes else {
             discard(stream)
-            reset(stream, NGHTTP2_REFUSED_STREAM)
+            refuseUnprocessed(stream)
             return
         }
         pendingBodyBytes += range.count
@@ -407,10 +387,7 @@ public final class ServerConnection: TransportOwner, TurnEndObserver {
         stream.isWhole = true
         pendingBodyBytes -= stream.body.count
         guard !stream.isDiscarded, state.handles(id) else { return }
-        guard inFlight < limits.inFlight else {
-            reset(stream, NGHTTP2_REFUSED_STREAM)
-            return
-        }
+        guard inFlight < limits.inFlight else { return refuseUnprocessed(stream) }
         var request = stream.takeRequest(certificate: certificate, remote: remote)
         request.identification = ticket
         if !hasRequested {

@@ -42,8 +42,8 @@ final class Transport {
         /// Bytes can be read and written; without TLS if there is no session.
         case up(TLSSession?)
         /// Everything is sent. Waits until the peer has read it or the timer fires, because a close
-        /// with unread bytes would send a reset.
-        /// After a handshake that failed, that reset would destroy the alert.
+        /// with unread bytes would send a reset. After a handshake that failed, that reset would
+        /// destroy the alert; then there is no session any more.
         case lingering(TLSSession?, TimerID, TransportEnd)
         /// The socket stays open, but is neither read nor written.
         case frozen
@@ -60,6 +60,8 @@ final class Transport {
 
     /// About one TLS record.
     private static let enough = 16_384
+    /// The bytes that a lingering transport reads and drops.
+    private static let lingerBytes = 1_048_576
 
     let fd: Int32
     private let loop: EventLoop
@@ -77,6 +79,8 @@ final class Transport {
     private var keyUpdates = 0
     private var isFlushing = false
     private var again = false
+    /// The bytes dropped since it lingers.
+    private var dropped = 0
     /// Whether the owner wants no more bytes now. A peer that ends its side then ends the connection.
     var isPaused = false {
         didSet { if oldValue, !isPaused { comeBack() } }
@@ -234,7 +238,8 @@ final class Transport {
             // Bytes behind the handshake may be in TLS already.
             if isUp { receive() }
         case .incomplete(let interest): watch?.change(interest)
-        case .failed(let failure) where tls.isServer: linger(tls, .failed(.tls(failure)))
+        // The session is not needed any more, and takes more memory than all the rest.
+        case .failed(let failure) where tls.isServer: linger(nil, .failed(.tls(failure)))
         case .failed(let failure): end(.failed(.tls(failure)))
         }
     }
@@ -417,7 +422,10 @@ final class Transport {
     private func drain() {
         for _ in 0..<8 {
             let count = recv(fd, buffers.input.baseAddress, buffers.input.count, 0)
-            if count > 0 { continue }
+            if count > 0 {
+                dropped += count
+                if dropped <= Self.lingerBytes { continue }
+            }
             if count < 0, errno == EAGAIN || errno == EINTR { return }
             end(.finished)
             return

@@ -11,7 +11,7 @@ import Testing
 }
 
 /// HTTP/1.1 over TLS, with raw bytes.
-@Suite(.mayBlock) struct HTTP1Tests {
+@Suite(.timeLimit(.minutes(10)), .mayBlock) struct HTTP1Tests {
     /// Every case of the table, in one write and with one write for each byte.
     @Test func everyCaseHasItsAnswer() async throws {
         try await TestServer.withHTTP1(handler: echo) { server in
@@ -53,7 +53,7 @@ import Testing
             peer.request()
             peer.request("GET", "/", "Connection: close\r\n")
             for _ in 0..<2 { #expect(peer.answer()?.body.utf8.count == body.count) }
-            #expect(peer.answer() == nil)
+            #expect(peer.isEnded())
         }
     }
 
@@ -65,6 +65,19 @@ import Testing
             #expect(answer.fields.contains("content-length: 6"))
             peer.request("GET")
             #expect(peer.answer()?.body == "GET 0")
+        }
+    }
+
+    /// The client would take such a body for its next answer.
+    @Test(arguments: [204, 304]) func answerWithThisStatusHasNoBody(status: Int) async throws {
+        try await TestServer.withHTTP1 { _ in
+            .now(Response(status: status, body: Array("no".utf8)))
+        } _: { server in
+            let peer = try HTTP1Peer(server)
+            for _ in 0..<2 {
+                peer.request()
+                #expect(peer.answer()?.status == status)
+            }
         }
     }
 
@@ -128,7 +141,7 @@ import Testing
     @Test(arguments: [false, true], [false, true]) func goneClientEndsItsHeldRequest(
         half: Bool, pipelined: Bool
     ) async throws {
-        let wait = RecordedWait()
+        let wait = TestWait()
         try await TestServer.withHTTP1 { _ in
             .later(deadline: .seconds(3600), late: { Response(status: 503) }) {
                 .held(Hold(duration: .seconds(3600), wait: wait) { .response(Response(status: 200)) })
@@ -136,10 +149,10 @@ import Testing
         } _: { server in
             var peer: HTTP1Peer? = try HTTP1Peer(server)
             peer?.request()
-            await wait.state.until { $0.isArmed }
+            await wait.armed.until { $0 == 1 }
             if pipelined { peer?.send(String(repeating: "GET / HTTP/1.1\r\n", count: 5000)) }
             if half { peer?.halfClose() } else { peer = nil }
-            await wait.state.until { $0.isCancelled }
+            await wait.cancelled.until { $0 == 1 }
             await server.hasConnections(0)
             withExtendedLifetime(peer) {}
         }
@@ -168,27 +181,19 @@ import Testing
             peer.request()
             #expect(peer.answer()?.status == 200)
             #expect(seen.current == ["twoefay:website:shop"])
+            // A refusal knows of it, too.
+            peer.request("GET", "/#a")
+            #expect(peer.answer()?.fields.first == "has-certificate: true")
+            let stranger = try HTTP1Peer(server)
+            stranger.request("GET", "/#a")
+            #expect(stranger.answer()?.fields.first == "has-certificate: false")
         }
     }
 }
 
-/// A wait that records what is done with it.
-final class RecordedWait: Wait {
-    struct State: Sendable {
-        var isArmed = false
-        var isCancelled = false
-    }
-
-    let state = Shared(State())
-
-    func arm(_ wake: @escaping @Sendable () -> Void) { state.withLock { $0.isArmed = true } }
-    func cancel() { state.withLock { $0.isCancelled = true } }
-}
-
 /// Deadlines, limits on connections, and the drain.
-@Suite(.mayBlock) struct HTTP1LimitTests {
-    /// The clock advances by a second per byte. An answer on a second connection shows that the
-    /// server has read the byte.
+@Suite(.timeLimit(.minutes(10)), .mayBlock) struct HTTP1LimitTests {
+    /// The clock advances by a second per byte.
     @Test(arguments: [
         "GET / HTTP/1.1\r\nHost: localhost\r\nA: \(String(repeating: "b", count: 90))\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90\r\n\r\n\(String(repeating: "b", count: 90))",
@@ -199,11 +204,7 @@ final class RecordedWait: Wait {
             var seconds = 0
             for byte in request.utf8 {
                 slow.send([byte])
-                // The first answer may precede the read of the byte, so two requests are sent.
-                for _ in 0..<2 {
-                    other.request()
-                    #expect(other.answer()?.status == 200)
-                }
+                other.passTurn()
                 if slow.hasInput { break }
                 seconds += 1
                 time.advance(by: .seconds(1))
@@ -215,49 +216,72 @@ final class RecordedWait: Wait {
         }
     }
 
-    @Test func idleConnectionEnds() async throws {
+    @Test func idleConnectionEndsAfter180Seconds() async throws {
+        let time = TestTime()
+        try await TestServer.withHTTP1(limits: ServerLimits(), time: time, handler: echo) { server in
+            let peer = try HTTP1Peer(server)
+            for seconds in [179, 179, 181] {
+                peer.request()
+                #expect(peer.answer()?.status == 200)
+                time.advance(by: .seconds(seconds))
+                try HTTP1Peer(server).passTurn()
+            }
+            #expect(peer.hasInput && peer.isEnded())
+        }
+    }
+
+    /// The beginning of a TLS record is no request.
+    @Test func bytesOfTLSDoNotKeepAnIdleConnection() async throws {
         let time = TestTime()
         try await TestServer.withHTTP1(limits: ServerLimits(), time: time, handler: echo) { server in
             let peer = try HTTP1Peer(server)
             peer.request()
             #expect(peer.answer()?.status == 200)
-            time.advance(by: .seconds(181))
-            let other = try HTTP1Peer(server)
-            other.request()
-            #expect(other.answer()?.status == 200)
-            #expect(peer.answer() == nil)
+            for byte: UInt8 in [0x17, 0x03] {
+                time.advance(by: .seconds(89))
+                peer.peer.send([byte])
+                try HTTP1Peer(server).passTurn()
+            }
+            #expect(!peer.hasInput)
+            time.advance(by: .seconds(3))
+            try HTTP1Peer(server).passTurn()
+            #expect(peer.hasInput && peer.isEnded())
         }
     }
 
     /// An idle connection ends at once; a request in work is answered, and says that it is the last.
     @Test func drainEndsIdleConnectionsAndAnswersOpenRequests() async throws {
         let work = HeldWork()
+        let handled = Shared<[String]>([])
         var limits = ServerLimits.patient
         limits.drainStep = .seconds(3600)
         try await TestServer.withHTTP1(limits: limits) { request in
-            request.path == "/slow" ? work.reply(Response(status: 200)) : .now(Response(status: 200))
+            handled.withLock { $0.append(request.path) }
+            return request.path == "/slow" ? work.reply(Response(status: 200)) : .now(Response(status: 200))
         } _: { server in
             let (idle, busy) = (try HTTP1Peer(server), try HTTP1Peer(server))
             idle.request()
             #expect(idle.answer()?.closes == false)
             busy.request("GET", "/slow")
             await work.hasBegun()
-            // It is not answered, because the connection ends before.
+            // It is read, and not answered, because the connection ends before.
             busy.request("GET", "/quick")
+            try HTTP1Peer(server).passTurn()
             let drained = await server.drain()
-            #expect(idle.answer() == nil)
+            #expect(idle.isEnded())
             #expect(!drained.current)
             work.end()
             let answer = try #require(busy.answer())
             #expect(answer.status == 200 && answer.closes)
-            #expect(busy.answer() == nil)
+            #expect(busy.isEnded())
             await drained.until { $0 }
+            #expect(!handled.current.contains("/quick"))
         }
     }
 
     /// A held request is answered at once in a drain.
     @Test func drainAnswersHeldRequests() async throws {
-        let wait = RecordedWait()
+        let wait = TestWait()
         try await TestServer.withHTTP1 { _ in
             .later(deadline: .seconds(3600), late: { Response(status: 503) }) {
                 .held(Hold(duration: .seconds(3600), wait: wait) { .response(Response(status: 202)) })
@@ -265,32 +289,30 @@ final class RecordedWait: Wait {
         } _: { server in
             let peer = try HTTP1Peer(server)
             peer.request()
-            await wait.state.until { $0.isArmed }
+            await wait.armed.until { $0 == 1 }
             let drained = await server.drain()
             let answer = try #require(peer.answer())
             #expect(answer.status == 202 && answer.closes)
-            #expect(peer.answer() == nil)
+            #expect(peer.isEnded())
             await drained.until { $0 }
         }
     }
 
     /// A head that has not come to its end when the drain's step is over.
     @Test func drainRefusesAnIncompleteRequest() async throws {
-        var limits = ServerLimits.patient
-        limits.drainStep = .milliseconds(10)
-        try await TestServer.withHTTP1(limits: limits, handler: echo) { server in
+        let time = TestTime()
+        try await TestServer.withHTTP1(time: time, handler: echo) { server in
             let peer = try HTTP1Peer(server)
             peer.request()
             #expect(peer.answer()?.status == 200)
             peer.send("GET / HTT")
-            let other = try HTTP1Peer(server)
-            for _ in 0..<2 {
-                other.request()
-                #expect(other.answer()?.status == 200)
-            }
+            try HTTP1Peer(server).passTurn()
             let drained = await server.drain()
+            #expect(!peer.hasInput)
+            await server.pass(ServerLimits().drainStep, of: time)
             #expect(peer.statuses() == [408])
-            await drained.until { $0 }
+            // The server waits for a second until its peer has read the answer.
+            while !drained.current { await server.pass(.seconds(1), of: time) }
         }
     }
 
@@ -307,7 +329,7 @@ final class RecordedWait: Wait {
             }
             time.advance(by: .seconds(121))
             admission.sweep()
-            #expect(stranger.answer() == nil)
+            #expect(stranger.isEnded())
             website.request()
             #expect(website.answer()?.status == 200)
         }

@@ -95,6 +95,7 @@ struct AnswerLanguageTests {
             #expect(code.status == fault.status)
             #expect(german["title"]?.string == code.title.german)
             #expect(german["detail"]?.string != answer(Fields())["detail"]?.string)
+            #expect((german.fields["retry-after"] != nil) == (fault == .busy))
         }
     }
 

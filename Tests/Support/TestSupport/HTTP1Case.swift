@@ -27,6 +27,24 @@ public struct HTTP1Case: Sendable {
     /// A request that follows in each case. An attacker would smuggle it.
     public static let next = Array("GET /next HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
 
+    private static let short = all.filter { $0.bytes.count < 1000 }
+
+    /// Returns a case and the next request with up to four random changes: bytes that nobody wrote
+    /// as a request.
+    public static func mutated(_ random: SeededRandomness) -> [UInt8] {
+        var bytes = short[Int(random.next() % UInt64(short.count))].bytes + next
+        for _ in 0...Int(random.next() % 4) {
+            let at = Int(random.next() % UInt64(bytes.count))
+            switch random.next() % 4 {
+            case 0: bytes[at] = UInt8(truncatingIfNeeded: random.next())
+            case 1: bytes.remove(at: at)
+            case 2: bytes.insert(bytes[Int(random.next() % UInt64(bytes.count))], at: at)
+            default: bytes.insert(contentsOf: bytes[at...].prefix(8), at: at)
+            }
+        }
+        return bytes
+    }
+
     private static let host = "Host: localhost\r\n"
 
     /// A case that is answered once, and ends the connection.

@@ -6,6 +6,7 @@ extension Problem {
     init(_ fault: RequestFault, origin: String) {
         switch fault {
         case .bodySize: self = .tooLarge
+        case .busy: self = .unavailable
         case .late:
             self.init(
                 .requestTimeout,
