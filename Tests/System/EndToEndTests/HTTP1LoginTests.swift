@@ -1,3 +1,4 @@
+import Glibc
 import JSON
 import TestSupport
 import Testing
@@ -56,6 +57,18 @@ import Testing
             for arguments in [["--http1.1"], ["--no-alpn", "--http1.1"]] {
                 let status = try await fixture.nobody.refusal("GET", "/health", arguments: arguments)
                 #expect(APIClient.broken.contains(status), "curl ended with \(status)")
+            }
+        }
+    }
+
+    @Test func reloadTurnsHTTP1OffAndOn() async throws {
+        try await Fixture.run { fixture in
+            for (number, value) in ["off", "on"].enumerated() {
+                try fixture.relay.change { text in try text.set("http1", to: value) }
+                fixture.relay.signal(SIGHUP)
+                try await fixture.relay.logged("event=daemon.reloaded", number: number + 1)
+                let status = try await fixture.nobody.refusal("GET", "/health", arguments: Self.http1)
+                #expect(value == "on" ? status == 0 : APIClient.broken.contains(status), "\(value): \(status)")
             }
         }
     }
