@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from world import (
-    ADAS, AUDIENCE, CHALLENGE, CLOCK, K, MALLORYS, ORIGIN, TOKEN, Object, Receipt,
-    b64, binding, compact, device, ident, mac, problem, reply, seeded, user, without,
+    ADAS, AUDIENCE, BOM, CHALLENGE, CLOCK, K, MALLORYS, ORIGIN, TOKEN, Object, Receipt,
+    b64, binding, compact, device, doubled, ident, problem, reply, seeded, user, without,
 )
 
 ODD: Object = {"outcome": "error", "error": "odd_answer"}
@@ -101,11 +101,12 @@ def asked() -> Iterator[Object]:
     }
 
     def ask(name: str, about: str, sends: Object, body: Object | None = None, **given: Any) -> Object:
-        expected = {"outcome": "asked", "sends": {"username": "ada", **sends}, "number": "47"}
-        return case("ask", name, about, {"username": "ada", **given}, reply(answer if body is None else body, 201), expected)
+        expected = {"outcome": "asked", "sends": {"username": "ada", "number": "47", **sends}, "number": "47"}
+        answers = reply(answer if body is None else body, 201)
+        return case("ask", name, about, {"username": "ada", "number": "47", **given}, answers, expected)
 
     def lie(name: str, about: str, body: Object, **given: Any) -> Object:
-        return case("ask", name, about, {"username": "ada", **given}, reply(body, 201), ODD)
+        return case("ask", name, about, {"username": "ada", "number": "47", **given}, reply(body, 201), ODD)
 
     browser = "Mozilla/5.0 (X11; Linux x86_64) Firefox/144.0"
     yield ask("ask", "An ordinary login.", {"ip": "192.0.2.7", "user_agent": browser}, ip="192.0.2.7", user_agent=browser)
@@ -125,12 +126,13 @@ def asked() -> Iterator[Object]:
     ):
         yield ask(f"ask-ip-{name}", "An address is sent in its short form; what is none is left out.",
                   {"ip": sent} if sent else {}, ip=ip)
-    yield ask("ask-own-number", "The website chose the number.", {"number": "47"}, number="47")
+    yield ask("ask-own-number", "The website chose the number.", {}, number="47")
     yield lie("ask-other-number", "The relay answers another number than the website chose.", answer, number="48")
     yield lie("ask-number-text", "The number would be shown as HTML.", answer | {"number": "<b>47</b>"})
     yield lie("ask-number-integer", "The number is not a text.", answer | {"number": 47})
     yield lie("ask-number-other-digits", "The number has digits that phones do not have.", answer | {"number": "\u0664\u0667"})
     yield lie("ask-no-challenge", "The answer has no challenge.", without(answer, "challenge"))
+    yield lie("ask-challenge-long", "The challenge is longer than any id.", answer | {"challenge": "0" * 129})
     yield lie("ask-challenge-path", "The challenge would lead to another route.", answer | {"challenge": "../../health"})
 
 
@@ -266,12 +268,68 @@ def webhooks() -> Iterator[Object]:
     yield receive("webhook-not-base64", "The signature is not base64.", good | {"webhook-signature": "v1,\u00e9"}, reason="signature")
     yield receive("webhook-old", "Somebody replays an old webhook.", at(CLOCK - 301), reason="time")
     yield receive("webhook-future", "The time is ahead.", at(CLOCK + 301), reason="time")
-    for text in ("", "soon", f"+{CLOCK}", f"{CLOCK}.0", "\u0661"):
+    for text in (
+        "", "soon", f"+{CLOCK}", f"{CLOCK}.0", "\u0661", f"-{CLOCK}", f" {CLOCK}", f"{CLOCK} ", "0x6b", "1e9", "9" * 40,
+        f"{CLOCK},{CLOCK}", "NaN", "2026-11-22T08:00:00Z",
+    ):
         yield receive(f"webhook-time-{text.encode().hex() or 'empty'}", "The time is no number.", at(text), reason="headers")
     for name in good:
         yield receive(f"webhook-no-{name}", "A field is missing.", without(good, name), reason="headers")
+    yield from more_webhooks(receive, sign, secret, event, good)
     for name, text in (("list", "[]"), ("no-type", compact(without(event, "type")).decode()), ("no-data", compact(without(event, "data")).decode())):
         yield receive(f"webhook-{name}", "Signed, but no event.", good | {"webhook-signature": sign(secret, text)}, text, reason="body")
+
+
+def more_webhooks(receive: Any, sign: Any, secret: str, event: Object, good: Object) -> Iterator[Object]:
+    """Other names of fields, weak secrets, and bodies that two parsers read differently."""
+    yield receive("webhook-svix-names", "The relay's fields have one name each: those of a former product do not count.",
+                  {name.replace("webhook", "svix"): value for name, value in good.items()}, reason="headers")
+    for name, id in (("dot", f"{ident('x')}.1"), ("long", "0" * 129), ("space", f"{ident('x')} "), ("letter", "m\u00e9")):
+        yield receive(f"webhook-id-{name}", "Ids have letters, digits, - and _, and fit into the store.",
+                      good | {"webhook-id": id, "webhook-signature": sign(secret, id=id)}, reason="headers")
+    yield receive("webhook-svix-beside", "Fields of other names change nothing.",
+                  good | {"svix-id": "x", "svix-timestamp": "1", "svix-signature": "v1,x"})
+    for name in good:
+        yield receive(f"webhook-empty-{name}", "A field is empty.", good | {name: ""}, reason="headers")
+    for name, value in (
+        ("capital-version", sign(secret).replace("v1", "V1")), ("no-version", sign(secret)[3:]),
+        ("other-separator", sign(secret).replace(",", "=")), ("cut", sign(secret)[:-8]),
+        ("base64url", "v1," + sign(secret)[3:].translate(str.maketrans("+/", "-_")).rstrip("=")),
+        ("hex", "v1," + base64.b64decode(sign(secret)[3:]).hex()),
+    ):
+        yield receive(f"webhook-signature-{name}", "This is no signature of version 1.",
+                      good | {"webhook-signature": value}, reason="signature")
+    yield receive("webhook-third-signature", "One of many signatures is right.",
+                  good | {"webhook-signature": f"v1,AAAA v2,{sign(secret)[3:]} {sign(secret)}"})
+    bare = secret.removeprefix("whsec_")
+    yield receive("webhook-bare-secret", "The secret without its prefix.", good, secrets=[bare])
+    yield receive("webhook-secret-line", "The secret as it stands in its file, with the end of the line.", good, secrets=[f"{secret}\n"])
+    for size in (24, 64):
+        key = f"whsec_{base64.b64encode(seeded('a webhook')[:size] + bytes(max(0, size - 32))).decode()}"
+        yield receive(f"webhook-secret-{size}", "Secrets have 24 to 64 bytes.",
+                      good | {"webhook-signature": sign(key)}, secrets=[key])
+    unusable = {"outcome": "unusable"}
+    for name, secrets in (
+        ("none", []), ("empty", [""]), ("prefix-only", ["whsec_"]), ("not-base64", ["whsec_***"]),
+        ("1", [f"whsec_{base64.b64encode(b'x').decode()}"]),
+        ("23", [f"whsec_{base64.b64encode(bytes(23)).decode()}"]),
+        ("one-of-two", [secret, "whsec_"]),
+    ):
+        made = receive(f"webhook-secret-{name}", "Under an empty or short secret, anybody could sign.", good)
+        yield made | {"given": made["given"] | {"secrets": secrets}, "expected": unusable}
+    text = compact(event).decode()
+    for name, form in (
+        ("twice", doubled(text, '"type":"device.bound"')), ("twice-inside", doubled(text, '"further":{"a":1,"a":1}')),
+        ("bom", BOM + text), ("nan", doubled(text, '"further":NaN')), ("empty", ""), ("null", "null"),
+        ("type-number", compact(event | {"type": 7}).decode()), ("type-null", compact(event | {"type": None}).decode()),
+        ("timestamp-number", compact(event | {"timestamp": CLOCK}).decode()),
+        ("no-timestamp", compact(without(event, "timestamp")).decode()),
+        ("data-list", compact(event | {"data": []}).decode()), ("data-text", compact(event | {"data": "x"}).decode()),
+        ("data-null", compact(event | {"data": None}).decode()),
+        ("half-a-character", doubled(text, '"further":"\\ud800"')),
+    ):
+        yield receive(f"webhook-body-{name}", "Signed, but not one unambiguous event.",
+                      good | {"webhook-signature": sign(secret, form)}, form, reason="body")
 
 
 def cases() -> list[Object]:

@@ -54,7 +54,11 @@ class Phone:
         self.jwk = {"kty": "EC", "crv": "P-256", "x": x, "y": y}
 
     def sign(self, header: Object, payload: bytes) -> str:
-        text = f"{b64(compact(header))}.{b64(payload)}"
+        return self.sign_text(compact(header).decode(), payload.decode())
+
+    def sign_text(self, header: str, payload: str) -> str:
+        """A JWS whose header and payload need not be JSON."""
+        text = f"{b64(header.encode())}.{b64(payload.encode())}"
         signature = self._key.sign(
             text.encode(), ec.ECDSA(hashes.SHA256(), deterministic_signing=True)
         )
@@ -70,11 +74,22 @@ class Phone:
 
 
 def mac(key: bytes, header: Object, payload: bytes) -> str:
-    text = f"{b64(compact(header))}.{b64(payload)}"
+    return mac_text(key, compact(header).decode(), payload.decode())
+
+
+def mac_text(key: bytes, header: str, payload: str) -> str:
+    """An HS256 JWS whose header and payload need not be JSON."""
+    text = f"{b64(header.encode())}.{b64(payload.encode())}"
     return f"{text}.{b64(hmac.digest(key, text.encode(), 'sha256'))}"
 
 
-ADAS, MALLORYS = Phone("ada"), Phone("mallory")
+def doubled(text: str, member: str) -> str:
+    """The text of an object with one more member at its end, such as one that it has already."""
+    return f"{text[:-1]},{member}}}"
+
+
+BOM = "\ufeff"
+ADAS, BOBS, MALLORYS = Phone("ada"), Phone("bob"), Phone("mallory")
 TOKEN = ident("token of ada")
 CHALLENGE, REQUEST, NONCE = ident("challenge"), ident("request"), b64(seeded("nonce"))
 K = seeded("k")
@@ -146,6 +161,10 @@ class Receipt:
         self.claims = {name: value for name, value in claims.items() if value is not None}
         return self
 
+    def claim_null(self, name: str) -> "Receipt":
+        self.claims = {**self.claims, name: None}
+        return self
+
     def head(self, **changes: Any) -> "Receipt":
         header = {**self.header, **changes}
         self.header = {name: value for name, value in header.items() if value is not None}
@@ -175,7 +194,10 @@ class Receipt:
 
 
 def binding(key: bytes = K, header: Object | None = None, **changes: Any) -> str:
+    """A change to None removes a claim, but for a key, which is null then."""
     claims = {"v": 1, "aud": AUDIENCE, "id_token": TOKEN, "jwk": ADAS.jwk, **changes}
+    kept = ("jwk", "agreement")
+    claims = {name: value for name, value in claims.items() if value is not None or name in kept}
     return mac(key, header or {"alg": "HS256", "typ": "twoefay-binding+jwt"}, compact(claims))
 
 
