@@ -54,7 +54,7 @@ def test_lost_answers_are_repeated_under_one_key() -> None:
         LOGIN,
     )
     clock = Clock()
-    assert relay(script, clock=clock).ask("ada").number == "47"
+    assert relay(script, clock=clock).ask("ada", number="47").number == "47"
     assert len(set(script.keys)) == 1 and script.keys[0]
     assert len({request.content for request in script.requests}) == 1
     assert clock.pauses == sorted(clock.pauses) and clock.pauses[3] >= 1
@@ -62,15 +62,29 @@ def test_lost_answers_are_repeated_under_one_key() -> None:
 
 def test_call_that_still_runs_is_repeated() -> None:
     script, clock = Script(problem("conflict", 409, {"retry-after": "1"}), LOGIN), Clock()
-    relay(script, clock=clock).ask("ada")
+    relay(script, clock=clock).ask("ada", number="47")
     assert clock.pauses == [1] and len(set(script.keys)) == 1
 
 
 def test_two_calls_have_two_keys() -> None:
     script = Script(LOGIN, LOGIN)
     client = relay(script)
-    assert client.ask("ada").request != client.ask("ada").request
+    assert client.ask("ada", number="47").request != client.ask("ada", number="47").request
     assert len(set(script.keys)) == 2
+
+
+def test_number_is_chosen_here_with_its_zeros() -> None:
+    numbers = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        numbers.append(json.loads(request.content)["number"])
+        return reply(201, JSON, json.dumps(LOGIN | {"number": numbers[-1]}))
+
+    assert relay(answer, random=bytes).ask("ada").number == "00"
+    for digits in (2, 6):
+        client = relay(answer, least_digits=digits)
+        assert [len(str(client.ask("ada").number)) for _ in range(40)] == [digits] * 40
+    assert len(set(numbers[-40:])) > 30  # of a million
 
 
 def test_patience_ends() -> None:
@@ -248,5 +262,5 @@ def test_denied_decision_is_false() -> None:
 
 
 def test_record_survives_a_session() -> None:
-    login = relay(Script(LOGIN)).ask("ada", ip="192.0.2.7", details=[{"label": "a", "value": "b"}])
+    login = relay(Script(LOGIN)).ask("ada", number="47", ip="192.0.2.7", details=[{"label": "a", "value": "b"}])
     assert Login.from_json(json.loads(json.dumps(login.to_json()))) == login

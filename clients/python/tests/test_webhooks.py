@@ -76,6 +76,17 @@ def test_unbound_phone_is_unpinned() -> None:
     assert store.was_pinned("ada") and store.pins("bob") != {}
 
 
+@pytest.mark.parametrize("odd", ["", "x" * 129, "d\0", "../x", 7, None, ["d1"]])
+def test_odd_ids_reach_no_store(odd: object) -> None:
+    class Strict(MemoryStore):
+        def unpin_by_token(self, token: str, device: str) -> None:
+            raise AssertionError("an odd id")
+
+    for data in ({"token": odd, "device": "d1"}, {"token": "t", "device": odd}):
+        body = event("device.unbound", **data)
+        assert inbox(Strict()).receive(signed(body), body.encode(), lambda _: None) == 204
+
+
 @pytest.mark.parametrize("secret", ["", "whsec_", "whsec_c2hvcnQ=", "whsec_***"])
 def test_weak_secret_is_refused(secret: str) -> None:
     with pytest.raises(ValueError):

@@ -1,10 +1,11 @@
 """HTTP answers of the relay, and how they become objects or errors."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import BY_CODE, OddAnswer, Refused, TwoefayError
+from .errors import BY_CODE, ID, OddAnswer, Refused, TwoefayError
 from .jsontext import Object, read_object
 
 
@@ -56,6 +57,13 @@ def text(value: Object, name: str) -> str:
     member = value.get(name)
     if not isinstance(member, str):
         raise OddAnswer(f"{name} is no text")
+    return member
+
+
+def identity(value: Object, name: str) -> str:
+    member = text(value, name)
+    if not re.fullmatch(ID, member):
+        raise OddAnswer(f"{name} is no id")
     return member
 
 

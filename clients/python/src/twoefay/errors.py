@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 NUMBER = "[0-9]{2,6}"
-CHALLENGE = "[A-Za-z0-9_-]{1,128}"
+ID = "[A-Za-z0-9_-]{1,128}"
+"""An id of the relay: of a challenge, a phone, a user or a webhook. It fits in a path and a column."""
 
 
 class TwoefayError(Exception):
@@ -111,7 +112,7 @@ class ApprovalRequired(Refused):
 
     @property
     def challenge(self) -> str:
-        return self._matching("challenge", CHALLENGE) or ""
+        return self._matching("challenge", ID) or ""
 
     @property
     def number(self) -> str | None:

@@ -15,7 +15,7 @@ class Login:
     """The website's own record of one login. Keep it in the visitor's session until the login ends.
 
     `check` compares the receipt with it. Only `challenge` comes from the relay, and `number` if the
-    relay chose it.
+    website needs none (`least_digits=0`) and so chose none.
     """
 
     challenge: str

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from .answers import objects, optional, text
+from .answers import identity, objects, optional, text
 from .bindings import check_binding
 from .enrolment import Enrolment, enrolment
 from .errors import (
-    CHALLENGE,
     NUMBER,
     BindingError,
+    Invalid,
     Limited,
     NotFound,
     OddAnswer,
@@ -29,6 +29,7 @@ from .texts import address, browser, segment
 
 LONGEST_HOLD = 60
 LONGEST_LIFE = 600
+MOST_DIGITS = 6
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,12 @@ class Operations:
         activation = answer.get("activation")
         if not isinstance(activation, dict):
             raise OddAnswer("activation is no object")
-        return (yield from self._enrolment(username, text(answer, "token"), activation))
+        return (yield from self._enrolment(username, identity(answer, "token"), activation))
 
     def enrolment(self, username: str, approval: str | None) -> Operation[Enrolment]:
         token = yield from use(lambda: self.store.token(username))
         if token is None:
-            token = text((yield from self.user(username)), "token")
+            token = identity((yield from self.user(username)), "token")
         path = f"/user/{segment(username)}/activation"
         body = {} if approval is None else {"approval": approval}
         activation = yield from send(self.world, Call("POST", path, body), 201, 202)
@@ -88,18 +89,18 @@ class Operations:
         """Pins every active phone with a right binding."""
         user = yield from self.user(username)
         token = yield from use(lambda: self.store.token(username))
-        if token is not None and token != text(user, "token"):
+        if token is not None and token != identity(user, "token"):
             raise BindingError("token")
         pins = yield from use(lambda: self.store.pins(username))
         fault: BindingError | None = None
         pinned = []
         for device in objects(user, "devices"):
-            id = text(device, "device")
+            id = identity(device, "device")
             if id in pins or device.get("state") != "active" or device.get("binding") is None:
                 continue
             secrets = yield from use(lambda: self.store.secrets(username, self._now()))
             try:
-                jwk, k = check_binding(self.policy, device, text(user, "token"), secrets)
+                jwk, k = check_binding(self.policy, device, identity(user, "token"), secrets)
             except BindingError as error:
                 fault = error
                 continue
@@ -137,7 +138,6 @@ class Operations:
         sent: Object = {"username": username, "request": self.world.random(16).hex()}
         sent |= {name: value for name, value in shown.items() if value is not None}
         further = {
-            "number": number,
             "factors": factors,
             "min_assurance": min_assurance,
             "known": known or None,
@@ -146,18 +146,10 @@ class Operations:
         body = sent | {name: value for name, value in further.items() if value is not None}
         now = self._now()
         yield from use(lambda: self.store.open(sent["request"], now))
-        answer = yield from send(self.world, Call("POST", "/login", body, headers), 201)
+        answer = yield from self._open(body, number, headers)
         answered = optional(answer, "number")
-        if answered is not None and not re.fullmatch(NUMBER, answered):
-            raise OddAnswer("the number is none")
-        # The website chooses a number so that the relay cannot. Without a phone there is none.
-        if number is not None and answered not in (None, number):
-            raise OddAnswer("the number differs from the one that was asked for")
-        challenge = text(answer, "challenge")
-        if not re.fullmatch(CHALLENGE, challenge):
-            raise OddAnswer("the challenge is no id")
         return Login(
-            challenge=challenge,
+            challenge=identity(answer, "challenge"),
             number=answered,
             asked_at=now,
             sent=sent,
@@ -168,6 +160,34 @@ class Operations:
             codes_locked=answer.get("codes") == "locked",
             missing=_words(answer.get("missing")),
         )
+
+    def _open(self, body: Object, number: str | None, headers: dict[str, str]) -> Operation[Object]:
+        """Opens the login with a number that the website chose. A relay that chose it could show two
+        visitors the same, and have the user approve the login of the other one."""
+
+        def post(number: str | None) -> Operation[Object]:
+            with_number = body if number is None else body | {"number": number}
+            answer = yield from send(self.world, Call("POST", "/login", with_number, headers), 201)
+            answered = optional(answer, "number")
+            if answered is not None and not re.fullmatch(NUMBER, answered):
+                raise OddAnswer("the number is none")
+            if number is not None and answered not in (None, number):  # None: no phone can answer
+                raise OddAnswer("the number differs from the one that was asked for")
+            return answer
+
+        if number is not None or self.policy.least_digits == 0:
+            return (yield from post(number))
+        try:
+            return (yield from post(self._number(max(2, self.policy.least_digits))))
+        except Invalid as error:
+            # The operator may have raised the number of digits. Only that choice is the relay's.
+            if error.faults != {"number": "length"} or self.policy.least_digits == MOST_DIGITS:
+                raise
+            return (yield from post(self._number(MOST_DIGITS)))
+
+    def _number(self, digits: int) -> str:
+        # The remainder of 128 random bits favours no number by more than 2^-108.
+        return f"{int.from_bytes(self.world.random(16), 'big') % 10**digits:0{digits}d}"
 
     def state(self, login: Login, hold: int) -> Operation[Object]:
         """The relay's answer about a challenge, unchecked."""

@@ -143,7 +143,8 @@ class Relay(BaseRelay):
         """Opens a login, after the right password. Keep the result in the visitor's session.
 
         `ip`, `user_agent` and `accept_language` may stand as the browser sent them: they are cleaned
-        or left out. `details` are pairs of label and value, which the phone shows and signs.
+        or left out. `details` are pairs of label and value, which the phone shows and signs. Without
+        a `number`, the client chooses one of `least_digits` digits.
         """
         return self._run(
             self._operations.ask(
@@ -200,6 +201,9 @@ class Relay(BaseRelay):
 
         Decide by this whether a user needs the second factor. The relay is not asked: neither a 404
         nor the unbinding of a phone makes this false, only `forget` and `reset` do.
+
+        With `accept_codes` or `allow_unpinned` it is not enough: it is also false for a user who has
+        only codes, or a phone that was never pinned. Keep a mark of your own for such users.
         """
         return self.store.was_pinned(username)
 

@@ -7,12 +7,13 @@ user in by a webhook alone: pass its data to `check`, with the login that this b
 import base64
 import binascii
 import hmac
+import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
-from .errors import WebhookError
+from .errors import ID, WebhookError
 from .jsontext import Object, read_object
 from .stores import Store
 
@@ -56,7 +57,7 @@ class Webhooks:
         id, moment, signatures = (
             fields.get(f"webhook-{name}", "") for name in ("id", "timestamp", "signature")
         )
-        if not (id and signatures and moment.isascii() and moment.isdigit() and len(moment) < 12):
+        if not (re.fullmatch(ID, id) and signatures and moment.isascii() and moment.isdigit() and len(moment) < 12):
             raise WebhookError("headers")
         if abs(self._clock() - int(moment)) > TOLERANCE:
             raise WebhookError("time")
@@ -77,8 +78,8 @@ class Webhooks:
         if self._store is None:
             act(event)
         elif not self._store.has_seen(event.id):
-            token, device = event.data.get("token"), event.data.get("device")
-            if event.type == "device.unbound" and isinstance(token, str) and isinstance(device, str):
+            token, device = (_id(event.data.get(name)) for name in ("token", "device"))
+            if event.type == "device.unbound" and token and device:
                 # A lost phone must not count, whatever the relay says later. The user stays one who
                 # had a phone: the relay, which signs webhooks, cannot make room for another one.
                 self._store.unpin_by_token(token, device)
@@ -102,6 +103,10 @@ def _key(secret: str) -> bytes:
     if len(key) < 24:
         raise ValueError("the secret of webhooks is too short")
     return key
+
+
+def _id(value: Any) -> str | None:
+    return value if isinstance(value, str) and re.fullmatch(ID, value) else None
 
 
 def _event(id: str, body: bytes) -> Event:
