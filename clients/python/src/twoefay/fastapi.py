@@ -5,7 +5,8 @@
 
 After the right password, `return await factor.start(request, username)`. `let_in(request, username)`
 runs after the phone has approved and the receipt was checked; it fills the session, which is new
-then. The application needs Starlette's SessionMiddleware.
+then. The application needs Starlette's SessionMiddleware, of Starlette 1.0 or newer: older ones set
+the cookie with each answer, so the answer to a double click would log out.
 """
 
 from collections.abc import Awaitable, Callable
@@ -27,9 +28,16 @@ _templates = Jinja2Templates(directory=pages.TEMPLATES)
 class SecondFactor:
     """The second factor of a FastAPI application."""
 
-    def __init__(self, relay: AsyncRelay, on_approved: Callable[[Request, str], Awaitable[Response]]) -> None:
+    def __init__(
+        self,
+        relay: AsyncRelay,
+        on_approved: Callable[[Request, str], Awaitable[Response]],
+        home: str = "/",
+    ) -> None:
+        """`home` is where a browser goes that has nothing to confirm, such as after a double click."""
         self.relay = relay
         self._on_approved = on_approved
+        self._home = home
         self.router = APIRouter(include_in_schema=False)
         self.router.add_api_route("/", self._page, methods=["GET"], name="twoefay_page", response_model=None)
         self.router.add_api_route(
@@ -59,7 +67,8 @@ class SecondFactor:
         return RedirectResponse(request.url_for("twoefay_page").path, 303)
 
     async def _page(self, request: Request) -> Response:
-        return self._show(request, _pending(request), Page())
+        pending = _pending(request)
+        return self._show(request, pending, Page() if pending else pages.GO_ON)
 
     async def _state(self, request: Request) -> Response:
         pending = _pending(request)
@@ -73,8 +82,10 @@ class SecondFactor:
 
     async def _finish(self, request: Request) -> Response:
         pending, form = _pending(request), await request.form()
-        if pending is None or not pending.is_own(form.get("form_token")):
-            return self._show(request, None, Page("Log in again.", 403, ended=True))
+        if pending is None:
+            return self._show(request, None, pages.GO_ON)
+        if not pending.is_own(form.get("form_token")):
+            return self._show(request, pending, pages.STALE_FORM)
         code = str(form.get("code") or "").strip()
         try:
             login = pending.login
@@ -87,6 +98,8 @@ class SecondFactor:
         return self._show(request, pending, pages.page_of(decision, bool(code)))
 
     def _show(self, request: Request, pending: Pending | None, page: Page) -> Response:
+        if page.goes_on:
+            return RedirectResponse(self._home, 303)
         if page.ended:
             request.session.pop(pages.SESSION_KEY, None)
         nonce = pages.new_nonce()

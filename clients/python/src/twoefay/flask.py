@@ -22,9 +22,13 @@ from .relay import Relay
 class SecondFactor:
     """The second factor of a Flask application. Sessions must be on (`app.secret_key`)."""
 
-    def __init__(self, relay: Relay, on_approved: Callable[[str], ResponseReturnValue]) -> None:
+    def __init__(
+        self, relay: Relay, on_approved: Callable[[str], ResponseReturnValue], home: str = "/"
+    ) -> None:
+        """`home` is where a browser goes that has nothing to confirm, such as after a double click."""
         self.relay = relay
         self._on_approved = on_approved
+        self._home = home
         self.blueprint = flask.Blueprint("twoefay", __name__, template_folder=pages.TEMPLATES)
         self.blueprint.add_url_rule("/", "page", self._page, methods=["GET"])
         self.blueprint.add_url_rule("/", "finish", self._finish, methods=["POST"])
@@ -54,7 +58,8 @@ class SecondFactor:
         return Pending.from_json(flask.session.get(pages.SESSION_KEY))
 
     def _page(self) -> ResponseReturnValue:
-        return self._show(self._pending(), Page())
+        pending = self._pending()
+        return self._show(pending, Page() if pending else pages.GO_ON)
 
     def _state(self) -> ResponseReturnValue:
         pending = self._pending()
@@ -67,8 +72,10 @@ class SecondFactor:
 
     def _finish(self) -> ResponseReturnValue:
         pending, form = self._pending(), flask.request.form
-        if pending is None or not pending.is_own(form.get("form_token")):
-            return self._show(None, Page("Log in again.", 403, ended=True))
+        if pending is None:
+            return self._show(None, pages.GO_ON)
+        if not pending.is_own(form.get("form_token")):
+            return self._show(pending, pages.STALE_FORM)
         code = form.get("code", "").strip()
         try:
             login = pending.login
@@ -81,9 +88,19 @@ class SecondFactor:
         return self._show(pending, pages.page_of(decision, bool(code)))
 
     def _show(self, pending: Pending | None, page: Page) -> ResponseReturnValue:
+        if page.goes_on:
+            flask.after_this_request(_leave_session)
+            return flask.redirect(self._home, 303)
         if page.ended:
             flask.session.pop(pages.SESSION_KEY, None)
         nonce = pages.new_nonce()
         codes = self.relay.policy.accept_codes
         context = pages.context(pending, page, nonce, flask.url_for("twoefay.state"), codes)
         return flask.render_template(pages.TEMPLATE, **context), page.status, pages.headers(nonce, page)
+
+
+def _leave_session(response: flask.Response) -> flask.Response:
+    """Sets no cookie, even if the session is permanent: the browser may have a newer one."""
+    flask.session.pop("_permanent", None)
+    flask.session.modified = False
+    return response

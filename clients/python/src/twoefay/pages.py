@@ -2,6 +2,11 @@
 
 The page shows how a login stands by `state`, which is unchecked and lets nobody in. Only the POST
 checks the receipt and lets the visitor in, so a request of another site cannot do it.
+
+A browser may submit the page twice, or in two tabs. The second POST finds the request spent, or no
+login in the session: it lets nobody in, and only sends the browser on to the site. It must not
+touch the session: its copy may be older than what the first POST has made the browser keep, and
+would log the visitor out again.
 """
 
 import hmac
@@ -11,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .errors import CheckError, CodesLocked, Invalid, Limited, TwoefayError
+from .errors import CheckError, CodesLocked, Invalid, Limited, ReceiptError, TwoefayError
 from .jsontext import Object
 from .login import Decision, Login
 
@@ -30,6 +35,12 @@ class Page:
     status: int = 200
     ended: bool = False
     retry_after: int | None = None
+    goes_on: bool = False
+    """Nothing is left to confirm: send the browser on to the site, with its session as it is."""
+
+
+GO_ON = Page(goes_on=True)
+STALE_FORM = Page("This page was out of date. Try again.", 403)
 
 
 def page_of(decision: Decision, is_code: bool) -> Page:
@@ -49,6 +60,9 @@ def page_of_error(error: TwoefayError) -> Page:
             return Page("No code is accepted at present. Answer on your phone.", 403)
         case Invalid():
             return Page("This input was not accepted.", 400)
+        case ReceiptError(reason="request_used"):
+            log.info("a login that was let in was submitted again")
+            return GO_ON
         case CheckError():
             log.error("login refused, the relay's answer is not proved: %s", error)
             return Page("The login could not be verified.", 403, ended=True)

@@ -12,7 +12,7 @@ from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render, resolve_url
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.csrf import csrf_protect
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_GET, require_http_methods
 
 from .. import pages
@@ -59,10 +59,15 @@ def _pending(request: HttpRequest) -> Pending | None:
 
 
 @require_http_methods(["GET", "POST"])
-@csrf_protect
+@csrf_exempt  # Only `_answer` lets in, and checks the form. That of a second click has an old token.
 def page(request: HttpRequest) -> HttpResponse:
     pending = _pending(request)
-    if request.method != "POST" or pending is None:
+    return _answer(request, pending) if pending else _show(request, None, pages.GO_ON)
+
+
+@csrf_protect
+def _answer(request: HttpRequest, pending: Pending) -> HttpResponse:
+    if request.method != "POST":
         return _show(request, pending, Page())
     code = request.POST.get("code", "").strip()
     try:
@@ -77,14 +82,14 @@ def page(request: HttpRequest) -> HttpResponse:
     if user.get_username() != pending.login.username or not user.is_active:
         return _show(request, None, Page("Log in again.", 403, ended=True))
     log_in(request, user, kept["backend"])  # it also changes the session's key
-    # A path is no name of a view, for which `redirect` would look first.
-    return HttpResponseRedirect(pending.target or resolve_url(settings.LOGIN_REDIRECT_URL))
+    return _go_on(pending)
 
 
 @require_GET
 def state(request: HttpRequest) -> HttpResponse:
     pending = _pending(request)
     if pending is None:
+        _leave_session(request)
         return JsonResponse({"ended": True})
     try:
         return JsonResponse({"ended": relay().state(pending.login)["login"] != "wait"})
@@ -92,7 +97,22 @@ def state(request: HttpRequest) -> HttpResponse:
         return JsonResponse({"ended": False}, status=503)
 
 
+def _go_on(pending: Pending | None) -> HttpResponse:
+    # A path is no name of a view, for which `redirect` would look first.
+    target = pending.target if pending else ""
+    return HttpResponseRedirect(target or resolve_url(settings.LOGIN_REDIRECT_URL))
+
+
+def _leave_session(request: HttpRequest) -> None:
+    """Has Django neither save nor delete the session. The login has given the browser another one;
+    Django would delete its cookie, because the session of this request is gone."""
+    del request.session
+
+
 def _show(request: HttpRequest, pending: Pending | None, page: Page) -> HttpResponse:
+    if page.goes_on:
+        _leave_session(request)
+        return _go_on(pending)
     if page.ended:
         request.session.pop(pages.SESSION_KEY, None)
     nonce = pages.new_nonce()
