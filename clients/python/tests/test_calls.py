@@ -262,5 +262,7 @@ def test_denied_decision_is_false() -> None:
 
 
 def test_record_survives_a_session() -> None:
-    login = relay(Script(LOGIN)).ask("ada", number="47", ip="192.0.2.7", details=[{"label": "a", "value": "b"}])
+    login = relay(Script(LOGIN)).ask(
+        "ada", number="47", ip="192.0.2.7", details=[{"label": "a", "value": "b"}]
+    )
     assert Login.from_json(json.loads(json.dumps(login.to_json()))) == login

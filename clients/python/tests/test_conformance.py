@@ -28,7 +28,11 @@ class Run:
         settings = {**DOCUMENT["defaults"], **case["website"]}
         settings["website"] = settings.pop("name")
         # Only `k` is chosen by the case: keys of requests must differ all the same.
-        random = (lambda size: decode(self.given["k"]) if size == 32 else os.urandom(size)) if "k" in self.given else None
+        random = (
+            (lambda size: decode(self.given["k"]) if size == 32 else os.urandom(size))
+            if "k" in self.given
+            else None
+        )
         self.relay: Relay = relay(
             self.answer, store=self.store, clock=Clock(case["clock"]), random=random, **settings
         )
@@ -184,7 +188,9 @@ def facts(error: Refused) -> dict[str, Any]:
 def matches(expected: Any, actual: Any) -> bool:
     """Equality; `{2 digits}` stands for a number that the client chose."""
     if isinstance(expected, dict) and isinstance(actual, dict):
-        return expected.keys() == actual.keys() and all(matches(expected[name], actual[name]) for name in expected)
+        return expected.keys() == actual.keys() and all(
+            matches(expected[name], actual[name]) for name in expected
+        )
     if isinstance(expected, list) and isinstance(actual, list):
         return len(expected) == len(actual) and all(map(matches, expected, actual))
     chosen = re.fullmatch(r"\{([26]) digits\}", expected) if isinstance(expected, str) else None

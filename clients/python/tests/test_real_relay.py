@@ -76,6 +76,22 @@ def test_wrong_number_is_denied(real: RealRelay) -> None:
     assert relay.wait(login).reason == "wrong_number"
 
 
+@pytest.mark.parametrize("number", ["2", "6", "0"])
+def test_client_chooses_the_number_of_the_policy(real: RealRelay, number: str) -> None:
+    website = f"digits{number}"
+    real.operate("website", "add", website, "--number", number)
+    store = MemoryStore()
+    least = 0 if number == "0" else 2
+    relay = Relay(**real.settings(store, website), least_digits=least)
+    made = relay.register("ada")
+    assert made.uri is not None
+    real.enrol(made.uri, website)
+    login = relay.ask("ada")
+    assert len(login.number or "") == int(number)
+    assert real.answer("approve", login.challenge, login.number, website) == 0
+    assert relay.wait(login).approved
+
+
 def test_texts_of_a_browser_refuse_no_login(real: RealRelay) -> None:
     relay = enrolled(real, "dora", "dora")
     for browser in ("", "Evil\u202e\u200b\x00/1\u3164", "x" * 9000, "\U000e0100\ufe0f", "Ünïcödé 😀"):

@@ -1,12 +1,15 @@
 """All stores keep the same promises."""
 
-import os
 import secrets
 import sqlite3
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
+import databases
+import djangos
 import pytest
 
 from twoefay import DatabaseStore, MemoryStore, SQLiteStore, Store
@@ -16,29 +19,53 @@ NOW = 1_795_334_400
 OTHER = KEY | {"x": "z"}
 
 
-def postgresql() -> Store:
-    psycopg = pytest.importorskip("psycopg")
-    return DatabaseStore(lambda: psycopg.connect(os.environ["TWOEFAY_TEST_POSTGRESQL"]))
+@pytest.fixture(scope="session")
+def servers() -> Iterator[dict[str, Any]]:
+    """The arguments with which the tests connect to each database server; None if it is missing."""
+    with databases.postgresql() as postgresql, databases.mysql() as mysql:
+        yield {"postgresql": postgresql, "mysql": mysql}
 
 
-def mysql() -> Store:
-    pymysql = pytest.importorskip("pymysql")
-    return DatabaseStore(lambda: pymysql.connect(read_default_file=os.environ["TWOEFAY_TEST_MYSQL"]))
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("django")
 
 
-@pytest.fixture(params=["memory", "sqlite", "dbapi", "postgresql", "mysql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    match request.param:
+KINDS = ["memory", "sqlite", "dbapi", "postgresql", "mysql", "django", "django-postgresql", "django-mysql"]
+
+
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    kind, _, server = request.param.partition("-")
+    match kind:
         case "memory":
-            return MemoryStore()
+            yield MemoryStore()
         case "sqlite":
-            return SQLiteStore(str(tmp_path / "store.db"))
+            yield SQLiteStore(str(tmp_path / "store.db"))
         case "dbapi":
-            return DatabaseStore(lambda: sqlite3.connect(tmp_path / "other.db"), paramstyle="qmark")
-        case name:
-            if f"TWOEFAY_TEST_{name.upper()}" not in os.environ:
-                pytest.skip(f"no TWOEFAY_TEST_{name.upper()}")
-            return {"postgresql": postgresql, "mysql": mysql}[name]()
+            yield DatabaseStore(
+                lambda: sqlite3.connect(tmp_path / "other.db", timeout=60), paramstyle="qmark"
+            )
+        case "django":
+            djangos.set_up(request.getfixturevalue("files"))
+            if server:
+                djangos.add_database(server, connected(server, request.getfixturevalue("servers")))
+            with djangos.database(server or "default"):
+                from twoefay.django.store import DjangoStore
+
+                yield DjangoStore()
+        case _:
+            yield DatabaseStore(connected(kind, request.getfixturevalue("servers")))
+
+
+def connected(server: str, servers: dict[str, Any]) -> Callable[[], Any]:
+    if servers[server] is None:
+        pytest.skip(f"{server} is not installed, and TWOEFAY_TEST_{server.upper()} is not set")
+    if server == "postgresql":
+        psycopg = pytest.importorskip("psycopg")
+        return lambda: psycopg.connect(servers[server])
+    pymysql = pytest.importorskip("pymysql")
+    return lambda: pymysql.connect(**servers[server])
 
 
 def test_request_is_spent_once(store: Store) -> None:
@@ -77,6 +104,58 @@ def test_secret_pins_one_phone(store: Store) -> None:
         assert sorted(pins) == [False] * 7 + [True]
     assert len(store.pins("ada")) == 1
     store.forget("ada")
+
+
+def test_users_at_once_do_not_disturb_each_other(store: Store) -> None:
+    """Also in MySQL, whose transactions lock gaps between rows and could wait for each other."""
+    threads, rounds = 4, 2  # SQLite has one writer at a time
+    start = Barrier(threads)
+
+    def live(thread: int) -> int:
+        start.wait()
+        for turn in range(rounds):
+            user = secrets.token_hex(8)
+            store.add_user(user, f"token of {user}")
+            assert pin(store, user, "d1") and not pin(store, user, "d1", OTHER)
+            store.open(user, NOW + turn * 90_000)  # old requests of others are deleted meanwhile
+            assert store.spend(user) or turn < rounds - 1
+            store.see(user, NOW + turn * 90_000)
+            store.unpin_by_token(f"token of {user}", "d1")
+            assert store.pins(user) == {} and store.was_pinned(user)
+            store.forget(user)
+        djangos.close_all()
+        return thread
+
+    with ThreadPoolExecutor(threads) as pool:
+        assert list(pool.map(live, range(threads))) == list(range(threads))
+
+
+def test_same_user_at_once(store: Store) -> None:
+    store.forget("ada")
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda i: store.add_user("ada", f"t{i}"), range(16)))
+        list(pool.map(lambda i: store.add_secret("ada", bytes([i]), NOW), range(16)))
+    assert str(store.token("ada")).startswith("t") and len(store.secrets("ada", NOW)) == 16
+    store.forget("ada")
+
+
+@pytest.mark.parametrize("server", ["sqlite", "postgresql", "mysql"])
+def test_tables_are_created_by_many_at_once(
+    server: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    def sqlite() -> Any:
+        return sqlite3.connect(tmp_path / "new.db", timeout=60)
+
+    connect = sqlite if server == "sqlite" else connected(server, request.getfixturevalue("servers"))
+    style = "qmark" if server == "sqlite" else "format"
+    first = connect()
+    for table in ("user", "secret", "phone", "request", "event"):
+        first.cursor().execute(f"DROP TABLE IF EXISTS twoefay_{table}")
+    first.commit()
+    first.close()
+    with ThreadPoolExecutor(8) as pool:
+        stores = list(pool.map(lambda _: DatabaseStore(connect, style), range(8)))
+    assert all(store.token("ada") is None for store in stores)
 
 
 def test_pin_closes_all_open_enrolments(store: Store) -> None:

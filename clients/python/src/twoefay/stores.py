@@ -143,10 +143,12 @@ class MemoryStore:
             self._seen[event] = now
 
 
-# VARCHAR rather than TEXT: MySQL has no key over a TEXT.
+# VARCHAR rather than TEXT: MySQL has no key over a TEXT. All rows are written by a key: a statement
+# that has to look for its rows would lock those of other users in MySQL, and end in deadlocks.
 _TABLES = (
     "twoefay_user (name VARCHAR(64) PRIMARY KEY, token VARCHAR(255) NOT NULL)",
-    "twoefay_secret (name VARCHAR(64) NOT NULL, k VARCHAR(64) PRIMARY KEY, at BIGINT NOT NULL)",
+    "twoefay_secret (name VARCHAR(64) NOT NULL, k VARCHAR(64) NOT NULL, at BIGINT NOT NULL,"
+    " PRIMARY KEY (name, k))",
     "twoefay_phone (name VARCHAR(64) NOT NULL, device VARCHAR(255) NOT NULL,"
     " jwk VARCHAR(1000) NOT NULL, revoked SMALLINT DEFAULT 0 NOT NULL, PRIMARY KEY (name, device))",
     "twoefay_request (request VARCHAR(64) PRIMARY KEY, at BIGINT NOT NULL)",
@@ -179,10 +181,16 @@ class DatabaseStore:
             raise ValueError("paramstyle must be qmark or format")
         self._connect = connect
         self._mark = "?" if paramstyle == "qmark" else "%s"
-        if create:
-            with self._transaction() as run:
-                for table in _TABLES:
-                    run(f"CREATE TABLE IF NOT EXISTS {table}")
+        for table in _TABLES if create else ():
+            try:
+                self._create(table)
+            except Exception:
+                # PostgreSQL fails if another process creates the table at this moment.
+                self._create(table)
+
+    def _create(self, table: str) -> None:
+        with self._transaction() as run:
+            run(f"CREATE TABLE IF NOT EXISTS {table}")
 
     @contextmanager
     def _transaction(self) -> Iterator[Callable[..., Any]]:
@@ -202,7 +210,7 @@ class DatabaseStore:
         finally:
             connection.close()
 
-    def _insert(self, statement: str, *values: object) -> None:
+    def _insert(self, statement: str, *values: object) -> bool:
         """Inserts a row, unless it is there. `INSERT … IF NOT EXISTS` differs between databases."""
         try:
             with self._transaction() as run:
@@ -210,23 +218,35 @@ class DatabaseStore:
         except Exception as error:
             if not _is_double(error):
                 raise
+            return False
+        return True
+
+    def _delete_old(self, table: str, before: int, *key: str) -> None:
+        """Deletes rows by their keys: a search by time would lock the others (see above)."""
+        with self._transaction() as run:
+            old = run(f"SELECT {', '.join(key)} FROM {table} WHERE at < ?", before).fetchall()  # noqa: S608
+        where = " AND ".join(f"{column} = ?" for column in key)
+        for row in old:
+            with self._transaction() as run:
+                run(f"DELETE FROM {table} WHERE {where}", *row)  # noqa: S608
 
     def _column(self, statement: str, *values: object) -> list[str]:
         with self._transaction() as run:
             return [str(row[0]) for row in run(statement, *values).fetchall()]
 
     def add_user(self, username: str, token: str) -> None:
-        with self._transaction() as run:
-            run("DELETE FROM twoefay_user WHERE name = ?", key_of(username))
-            run("INSERT INTO twoefay_user (name, token) VALUES (?, ?)", key_of(username), token)
+        insert = "INSERT INTO twoefay_user (name, token) VALUES (?, ?)"
+        if not self._insert(insert, key_of(username), token):
+            with self._transaction() as run:
+                run("UPDATE twoefay_user SET token = ? WHERE name = ?", token, key_of(username))
 
     def token(self, username: str) -> str | None:
         found = self._column("SELECT token FROM twoefay_user WHERE name = ?", key_of(username))
         return found[0] if found else None
 
     def add_secret(self, username: str, k: bytes, now: int) -> None:
+        self._delete_old("twoefay_secret", now - SECRET_LIFE, "name", "k")
         with self._transaction() as run:
-            run("DELETE FROM twoefay_secret WHERE at < ?", now - SECRET_LIFE)
             insert = "INSERT INTO twoefay_secret (name, k, at) VALUES (?, ?, ?)"
             run(insert, key_of(username), encode(k), now)
 
@@ -266,12 +286,10 @@ class DatabaseStore:
             run(revoke, key_of(username), device)
 
     def unpin_by_token(self, token: str, device: str) -> None:
-        with self._transaction() as run:
-            revoke = (
-                "UPDATE twoefay_phone SET revoked = 1 WHERE device = ?"
-                " AND name IN (SELECT name FROM twoefay_user WHERE token = ?)"
-            )
-            run(revoke, device, token)
+        for name in self._column("SELECT name FROM twoefay_user WHERE token = ?", token):
+            with self._transaction() as run:
+                revoke = "UPDATE twoefay_phone SET revoked = 1 WHERE name = ? AND device = ?"
+                run(revoke, name, device)
 
     def forget(self, username: str) -> None:
         with self._transaction() as run:
@@ -279,8 +297,8 @@ class DatabaseStore:
                 run(f"DELETE FROM twoefay_{table} WHERE name = ?", key_of(username))  # noqa: S608
 
     def open(self, request: str, now: int) -> None:
+        self._delete_old("twoefay_request", now - REQUEST_LIFE, "request")
         with self._transaction() as run:
-            run("DELETE FROM twoefay_request WHERE at < ?", now - REQUEST_LIFE)
             run("INSERT INTO twoefay_request (request, at) VALUES (?, ?)", request, now)
 
     def spend(self, request: str) -> bool:
@@ -291,8 +309,7 @@ class DatabaseStore:
         return bool(self._column("SELECT event FROM twoefay_event WHERE event = ?", event))
 
     def see(self, event: str, now: int) -> None:
-        with self._transaction() as run:
-            run("DELETE FROM twoefay_event WHERE at < ?", now - EVENT_LIFE)
+        self._delete_old("twoefay_event", now - EVENT_LIFE, "event")
         self._insert("INSERT INTO twoefay_event (event, at) VALUES (?, ?)", event, now)
 
 

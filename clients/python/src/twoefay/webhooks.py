@@ -57,7 +57,9 @@ class Webhooks:
         id, moment, signatures = (
             fields.get(f"webhook-{name}", "") for name in ("id", "timestamp", "signature")
         )
-        if not (re.fullmatch(ID, id) and signatures and moment.isascii() and moment.isdigit() and len(moment) < 12):
+        if not (
+            re.fullmatch(ID, id) and signatures and moment.isascii() and moment.isdigit() and len(moment) < 12
+        ):
             raise WebhookError("headers")
         if abs(self._clock() - int(moment)) > TOLERANCE:
             raise WebhookError("time")

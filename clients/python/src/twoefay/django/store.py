@@ -1,15 +1,25 @@
 """A store on Django's models, in the website's own database."""
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, router, transaction
 
 from ..jws import JWK, decode, encode
 from ..stores import EVENT_LIFE, REQUEST_LIFE, SECRET_LIFE, key_of
 from .models import Event, Phone, Request, Secret, User
 
 
+def _transaction() -> transaction.Atomic:
+    """In the database to which the website's router sends these tables."""
+    return transaction.atomic(using=router.db_for_write(User))
+
+
 class DjangoStore:
     def add_user(self, username: str, token: str) -> None:
-        User.objects.update_or_create(name=key_of(username), defaults={"token": token})
+        # Not `update_or_create`: on MySQL, two of them for new users would wait for each other.
+        try:
+            with _transaction():
+                User.objects.create(name=key_of(username), token=token)
+        except IntegrityError:
+            User.objects.filter(name=key_of(username)).update(token=token)
 
     def token(self, username: str) -> str | None:
         return User.objects.filter(name=key_of(username)).values_list("token", flat=True).first()
@@ -25,7 +35,7 @@ class DjangoStore:
     def pin(self, username: str, device: str, jwk: JWK, k: bytes) -> bool:
         secrets = Secret.objects.filter(name=key_of(username))
         try:
-            with transaction.atomic():
+            with _transaction():
                 # First: of two that run at once, the second waits here, and then finds no row.
                 if secrets.filter(k=encode(k)).delete()[0] != 1:
                     return False
@@ -46,14 +56,13 @@ class DjangoStore:
         Phone.objects.filter(name=key_of(username), device=device).update(revoked=True)
 
     def unpin_by_token(self, token: str, device: str) -> None:
-        names = User.objects.filter(token=token).values("name")
-        Phone.objects.filter(name__in=names, device=device).update(revoked=True)
+        names = User.objects.filter(token=token).values_list("name", flat=True)
+        Phone.objects.filter(name__in=list(names), device=device).update(revoked=True)
 
-    @transaction.atomic
     def forget(self, username: str) -> None:
-        User.objects.filter(name=key_of(username)).delete()
-        Secret.objects.filter(name=key_of(username)).delete()
-        Phone.objects.filter(name=key_of(username)).delete()
+        with _transaction():
+            for table in (User, Secret, Phone):
+                table.objects.filter(name=key_of(username)).delete()
 
     def open(self, request: str, now: int) -> None:
         Request.objects.filter(at__lt=now - REQUEST_LIFE).delete()
