@@ -1,0 +1,114 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Twoefay;
+
+/**
+ * HTTP by ext-curl: HTTP/2 or HTTP/1.1 on TLS, as the relay picks, with the website's certificate.
+ *
+ * Connections are kept for the calls of one process. A relay must not fill the memory of a website,
+ * so the size and the time of an answer are limited.
+ */
+final class CurlTransport implements Transport
+{
+    private const MOST_BYTES = 1 << 20;
+    private const SECONDS = 15;
+    private const KEPT_FIELDS = ['content-type', 'retry-after', 'request-id'];
+
+    private ?\CurlHandle $curl = null;
+    private int $process = 0;
+
+    public function __construct(
+        private readonly string $origin,
+        private readonly string $authority,
+        private readonly string $certificate,
+        private readonly string $key,
+    ) {
+        foreach ([$authority, $certificate, $key] as $file) {
+            is_readable($file) ?: throw new \InvalidArgumentException("$file cannot be read");
+        }
+    }
+
+    public function send(Call $call): Answer
+    {
+        $curl = $this->handle();
+        $headers = [];
+        $body = '';
+        curl_setopt_array($curl, $this->options($call) + [
+            CURLOPT_HEADERFUNCTION => static function ($_, string $line) use (&$headers): int {
+                self::note($headers, $line);
+                return strlen($line);
+            },
+            CURLOPT_WRITEFUNCTION => static function ($_, string $part) use (&$body): int {
+                $body .= $part;
+                return strlen($body) > self::MOST_BYTES ? 0 : strlen($part); // 0 ends the transfer
+            },
+        ]);
+        if (curl_exec($curl) === false) {
+            throw new Unreachable('the relay gave no answer: ' . Texts::oneLine(curl_error($curl)));
+        }
+        return new Answer(curl_getinfo($curl, CURLINFO_RESPONSE_CODE), $headers, $body);
+    }
+
+    /** @return array<int, mixed> */
+    private function options(Call $call): array
+    {
+        // An answer is at most some kilobytes: without compression, a small one cannot become large.
+        $fields = $call->headers + ['accept-encoding' => 'identity', 'user-agent' => 'twoefay-php'];
+        $options = [
+            CURLOPT_URL => $this->origin . $call->path,
+            CURLOPT_CUSTOMREQUEST => $call->method,
+            CURLOPT_TIMEOUT => $call->hold + self::SECONDS,
+            CURLOPT_CONNECTTIMEOUT => 5,
+            CURLOPT_NOSIGNAL => true,
+            CURLOPT_HTTP_VERSION => CURL_HTTP_VERSION_2TLS,
+            CURLOPT_PROTOCOLS => CURLPROTO_HTTPS,
+            CURLOPT_FOLLOWLOCATION => false,
+            CURLOPT_PATH_AS_IS => true,
+            CURLOPT_PROXY => '', // none, whatever the environment says
+            // Only this authority: by default curl also trusts the directory of the system's.
+            CURLOPT_CAINFO => $this->authority,
+            CURLOPT_CAPATH => null,
+            CURLOPT_SSL_VERIFYPEER => true,
+            CURLOPT_SSL_VERIFYHOST => 2,
+            CURLOPT_SSLVERSION => CURL_SSLVERSION_TLSv1_2,
+            CURLOPT_SSLCERT => $this->certificate,
+            CURLOPT_SSLKEY => $this->key,
+        ];
+        if ($call->body !== null) {
+            $fields['content-type'] = 'application/json';
+            $options[CURLOPT_POSTFIELDS] = Json::write($call->body);
+        }
+        $lines = ['expect:']; // curl would wait for "100 Continue" before a larger body
+        foreach ($fields as $name => $value) {
+            $lines[] = "$name: $value";
+        }
+        return $options + [CURLOPT_HTTPHEADER => $lines];
+    }
+
+    /** @param array<string, string> $headers */
+    private static function note(array &$headers, string $line): void
+    {
+        if (str_starts_with($line, 'HTTP/')) {
+            $headers = []; // the fields of an interim answer are none of the answer
+        }
+        [$name, $value] = explode(':', $line, 2) + [1 => ''];
+        $name = strtolower($name);
+        if (in_array($name, self::KEPT_FIELDS, true)) {
+            $value = trim($value);
+            $headers[$name] = isset($headers[$name]) ? "$headers[$name], $value" : $value;
+        }
+    }
+
+    private function handle(): \CurlHandle
+    {
+        // A process that forks after the first call must not share its connections with its children.
+        if ($this->curl === null || $this->process !== getmypid()) {
+            $this->curl = curl_init();
+            $this->process = getmypid();
+        }
+        curl_reset($this->curl);
+        return $this->curl;
+    }
+}

@@ -1,0 +1,81 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Twoefay;
+
+/**
+ * Strict reading of JSON: what two parsers could read differently is refused.
+ *
+ * Objects become stdClass and lists become arrays. As arrays both would be one in PHP, and an object
+ * where a list belongs would read as a list without entries.
+ */
+final class Json
+{
+    private const DEPTH = 32;
+
+    /** Anything up to the next brace, or a text, and whether that is the name of a member. */
+    private const TOKEN = '/\G[^"{}]*+(?:([{}])|("(?:[^"\\\\]++|\\\\.)*+")([ \t\r\n]*+:)?)/s';
+
+    /** Throws DomainException for other values than an object, and if a name occurs twice. */
+    public static function object(string $text): \stdClass
+    {
+        try {
+            $value = json_decode($text, false, self::DEPTH, JSON_THROW_ON_ERROR);
+        } catch (\JsonException $error) {
+            throw new \DomainException($error->getMessage(), 0, $error);
+        }
+        if (!$value instanceof \stdClass) {
+            throw new \DomainException('not an object');
+        }
+        self::requireUniqueNames($text);
+        return $value;
+    }
+
+    /** The body of a request. A text that is not UTF-8 is a fault of the caller. */
+    public static function write(array $members): string
+    {
+        $flags = JSON_THROW_ON_ERROR | JSON_UNESCAPED_SLASHES | JSON_UNESCAPED_UNICODE;
+        try {
+            return json_encode((object) $members, $flags);
+        } catch (\JsonException $error) {
+            throw new \InvalidArgumentException($error->getMessage(), 0, $error);
+        }
+    }
+
+    /** A value with arrays in place of objects, as PHP programs expect it. */
+    public static function arrays(mixed $value): mixed
+    {
+        if ($value instanceof \stdClass) {
+            $value = get_object_vars($value);
+        }
+        return is_array($value) ? array_map(self::arrays(...), $value) : $value;
+    }
+
+    /**
+     * json_decode keeps the last of two members with one name, and does not tell. Needs valid JSON: in
+     * it, a text before a colon is a name of the innermost open object.
+     */
+    private static function requireUniqueNames(string $text): void
+    {
+        $open = [];
+        $at = 0;
+        while (preg_match(self::TOKEN, $text, $found, 0, $at) === 1) {
+            $at += strlen($found[0]);
+            if ($found[1] === '{') {
+                $open[] = [];
+            } elseif ($found[1] === '}') {
+                array_pop($open);
+            } elseif (isset($found[3])) {
+                $name = json_decode($found[2], false, 1, JSON_THROW_ON_ERROR);
+                if (isset($open[array_key_last($open)]["=$name"])) { // "=": PHP makes "1" an integer
+                    throw new \DomainException('a name occurs twice');
+                }
+                $open[array_key_last($open)]["=$name"] = true;
+            }
+        }
+        if (strpbrk(substr($text, $at), '"{}') !== false) {
+            throw new \DomainException('the names cannot be compared');
+        }
+    }
+}
