@@ -53,7 +53,8 @@ final class Answer
         }
         foreach (Refused::KINDS as $kind) {
             if ($kind::WORD === $code) {
-                return $kind::STATUS === $this->status ? new $kind($problem, $this->status, $this) : $odd;
+                $isItsStatus = $kind::STATUS === $this->status;
+                return $isItsStatus ? new $kind($problem, $this->status, $this) : $odd;
             }
         }
         return new Refused($problem, $this->status, $this);

@@ -54,7 +54,8 @@ final class CurlTransport implements Transport
     /** @return array<int, mixed> */
     private function options(Call $call): array
     {
-        // An answer is at most some kilobytes: without compression, a small one cannot become large.
+        // An answer is at most some kilobytes: without compression, a small one cannot become
+        // large.
         $fields = $call->headers + ['accept-encoding' => 'identity', 'user-agent' => 'twoefay-php'];
         $options = [
             CURLOPT_URL => $this->origin . $call->path,
@@ -103,7 +104,8 @@ final class CurlTransport implements Transport
 
     private function handle(): \CurlHandle
     {
-        // A process that forks after the first call must not share its connections with its children.
+        // A process that forks after the first call must not share its connections with its
+        // children.
         if ($this->curl === null || $this->process !== getmypid()) {
             $this->curl = curl_init();
             $this->process = getmypid();

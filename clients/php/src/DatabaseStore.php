@@ -76,11 +76,13 @@ class DatabaseStore implements Store
         return $this->inserts(function (\PDO $db) use ($name, $k, $row): bool {
             // First: of two that run at once, the second waits here, and then finds no row.
             $delete = 'DELETE FROM twoefay_secret WHERE name = ?';
-            if (self::run($db, "$delete AND k = ?", $name, Base64Url::encode($k))->rowCount() !== 1) {
+            $used = self::run($db, "$delete AND k = ?", $name, Base64Url::encode($k));
+            if ($used->rowCount() !== 1) {
                 return false;
             }
             self::run($db, $delete, $name);
-            self::run($db, 'INSERT INTO twoefay_phone (name, device, jwk) VALUES (?, ?, ?)', ...$row);
+            $insert = 'INSERT INTO twoefay_phone (name, device, jwk) VALUES (?, ?, ?)';
+            self::run($db, $insert, ...$row);
             return true;
         });
     }
@@ -88,8 +90,9 @@ class DatabaseStore implements Store
     public function pins(string $username): array
     {
         $select = 'SELECT device, jwk FROM twoefay_phone WHERE name = ? AND revoked = 0';
+        $name = self::keyOf($username);
         $rows = $this->transaction(
-            fn(\PDO $db): array => self::run($db, $select, self::keyOf($username))->fetchAll(\PDO::FETCH_NUM)
+            fn(\PDO $db): array => self::run($db, $select, $name)->fetchAll(\PDO::FETCH_NUM)
         );
         $pins = [];
         foreach ($rows as [$device, $jwk]) {
@@ -131,14 +134,17 @@ class DatabaseStore implements Store
     {
         $this->transaction(function (\PDO $db) use ($request, $now): void {
             self::run($db, 'DELETE FROM twoefay_request WHERE at < ?', $now - self::REQUEST_LIFE);
-            self::run($db, 'INSERT INTO twoefay_request (request, at) VALUES (?, ?)', $request, $now);
+            $insert = 'INSERT INTO twoefay_request (request, at) VALUES (?, ?)';
+            self::run($db, $insert, $request, $now);
         });
     }
 
     public function spend(string $request): bool
     {
         $delete = 'DELETE FROM twoefay_request WHERE request = ?';
-        return $this->transaction(fn(\PDO $db): bool => self::run($db, $delete, $request)->rowCount() === 1);
+        return $this->transaction(
+            fn(\PDO $db): bool => self::run($db, $delete, $request)->rowCount() === 1
+        );
     }
 
     public function hasSeen(string $event): bool
@@ -149,14 +155,17 @@ class DatabaseStore implements Store
     public function see(string $event, int $now): void
     {
         $old = $now - self::EVENT_LIFE;
-        $this->transaction(fn(\PDO $db) => self::run($db, 'DELETE FROM twoefay_event WHERE at < ?', $old));
+        $delete = 'DELETE FROM twoefay_event WHERE at < ?';
+        $this->transaction(fn(\PDO $db) => self::run($db, $delete, $old));
         $insert = 'INSERT INTO twoefay_event (event, at) VALUES (?, ?)';
-        $this->inserts(fn(\PDO $db): bool => self::run($db, $insert, $event, $now)->rowCount() === 1);
+        $this->inserts(
+            fn(\PDO $db): bool => self::run($db, $insert, $event, $now)->rowCount() === 1
+        );
     }
 
     /**
-     * The name as a key. Databases compare texts without case or trailing spaces, as their collation
-     * says: another user's phone must not count because of that.
+     * The name as a key. Databases compare texts without case or trailing spaces, as their
+     * collation says: another user's phone must not count because of that.
      */
     private static function keyOf(string $username): string
     {

@@ -16,8 +16,8 @@ final class Decision
 
     /**
      * @param string               $state  `approved`, `denied` or `open`
-     * @param string|null          $reason why it was denied: `denied`, `fraud`, `expired`, …; after a
-     *                                     wrong code it is null
+     * @param string|null          $reason why it was denied: `denied`, `fraud`, `expired`, …; null
+     *                                     after a wrong code
      * @param string|null          $userVerification the phone's own word, from the checked receipt
      * @param array<string, mixed> $answer the relay's answer, unchecked but for what is above
      */

@@ -11,8 +11,8 @@ final class Enrolment
 
     /**
      * @param string      $token  the user's id at the relay
-     * @param string|null $uri    the link for an app on the same device, with the website's secret `k`;
-     *                            null if the relay mails the code
+     * @param string|null $uri    the link for an app on the same device, with the website's secret
+     *                            `k`; null if the relay mails the code
      * @param string|null $sentTo the masked address to which the relay mails the code
      * @param string|null $awaits `identity` until an operator has confirmed who the user is
      */

@@ -7,8 +7,8 @@ namespace Twoefay;
 /**
  * Strict reading of JSON: what two parsers could read differently is refused.
  *
- * Objects become stdClass and lists become arrays. As arrays both would be one in PHP, and an object
- * where a list belongs would read as a list without entries.
+ * Objects become stdClass and lists become arrays. As arrays both would be one in PHP, and an
+ * object where a list belongs would read as a list without entries.
  */
 final class Json
 {
@@ -53,8 +53,8 @@ final class Json
     }
 
     /**
-     * json_decode keeps the last of two members with one name, and does not tell. Needs valid JSON: in
-     * it, a text before a colon is a name of the innermost open object.
+     * json_decode keeps the last of two members with one name, and does not tell. Needs valid JSON:
+     * in it, a text before a colon is a name of the innermost open object.
      */
     private static function requireUniqueNames(string $text): void
     {
@@ -68,10 +68,11 @@ final class Json
                 array_pop($open);
             } elseif (isset($found[3])) {
                 $name = json_decode($found[2], false, 1, JSON_THROW_ON_ERROR);
-                if (isset($open[array_key_last($open)]["=$name"])) { // "=": PHP makes "1" an integer
+                $innermost = array_key_last($open);
+                if (isset($open[$innermost]["=$name"])) { // "=": PHP makes "1" an integer
                     throw new \DomainException('a name occurs twice');
                 }
-                $open[array_key_last($open)]["=$name"] = true;
+                $open[$innermost]["=$name"] = true;
             }
         }
         if (strpbrk(substr($text, $at), '"{}') !== false) {

@@ -5,12 +5,13 @@ declare(strict_types=1);
 namespace Twoefay;
 
 /**
- * Known browsers: a cookie that keeps an attacker with a password from disturbing the owner's logins.
+ * Known browsers: a cookie that keeps an attacker with a password from disturbing the owner's
+ * logins.
  *
- * It lets nobody in and is no second factor. It only decides which logins share a limit. The form is
- * that of the other clients, so that all servers of a website accept it. Set the cookie with HttpOnly,
- * Secure, SameSite=Lax and a Max-Age of LIFE, after a login whose proof was checked. Pass `knows(…)`
- * as `known` to `ask`.
+ * It lets nobody in and is no second factor. It only decides which logins share a limit. The form
+ * is that of the other clients, so that all servers of a website accept it. Set the cookie with
+ * HttpOnly, Secure, SameSite=Lax and a Max-Age of LIFE, after a login whose proof was checked. Pass
+ * `knows(…)` as `known` to `ask`.
  */
 final class KnownBrowsers
 {
@@ -33,8 +34,8 @@ final class KnownBrowsers
     }
 
     /**
-     * Whether the cookie was made for this user, and not before `$notBefore`, such as the time of the
-     * last change of the password.
+     * Whether the cookie was made for this user, and not before `$notBefore`, such as the time of
+     * the last change of the password.
      */
     public function knows(?string $value, string $username, int $notBefore = 0): bool
     {

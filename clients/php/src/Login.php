@@ -13,8 +13,8 @@ namespace Twoefay;
 final class Login
 {
     /**
-     * @param string|null          $number  show it to the visitor, who enters it on the phone; null if
-     *                                      no phone can answer
+     * @param string|null          $number  show it to the visitor, who enters it on the phone; null
+     *                                      if no phone can answer
      * @param array<string, mixed> $sent    the values that the phone must show
      * @param list<string>|null    $factors
      * @param list<string>         $missing

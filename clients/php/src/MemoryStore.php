@@ -47,7 +47,8 @@ final class MemoryStore implements Store
     {
         $isOpen = static fn(int $at): bool => $at > $now - self::SECRET_LIFE;
         $open = array_filter($this->secrets["=$username"] ?? [], $isOpen);
-        return array_map(static fn(string $key): string => hex2bin(substr($key, 1)), array_keys($open));
+        $k = static fn(string $key): string => hex2bin(substr($key, 1));
+        return array_map($k, array_keys($open));
     }
 
     public function pin(

@@ -7,8 +7,9 @@ namespace Twoefay;
 /**
  * SecondFactor as a middleware in the shape of PSR-15, for requests and responses of PSR-7.
  *
- * The package depends on none of these interfaces, so the types are not in the signatures. It answers
- * the requests for the URL of the page, and passes all others on. Sessions are those of PHP.
+ * The package depends on none of these interfaces, so the types are not in the signatures. It
+ * answers the requests for the URL of the page, and passes all others on. Sessions are those of
+ * PHP.
  */
 final class Middleware
 {

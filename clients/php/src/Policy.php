@@ -18,8 +18,8 @@ final class Policy
     /**
      * @param string|null $displayName the name that phones must show; null: the operator may rename
      *                                 the website
-     * @param int         $leastDigits 0 only if the policy of the website needs no number: a dishonest
-     *                                 relay could leave it out
+     * @param int         $leastDigits 0 only if the policy of the website needs no number: a
+     *                                 dishonest relay could leave it out
      * @param bool        $allowUnpinned trust the relay for users of whom no phone was ever pinned
      * @param bool        $acceptCodes trust the relay's word that a code was right
      */

@@ -9,7 +9,7 @@ final class PublicKey
 {
     private const MEMBERS = ['kty', 'crv', 'x', 'y'];
 
-    /** SubjectPublicKeyInfo of a point of P-256, up to and with the mark of an uncompressed point. */
+    /** SubjectPublicKeyInfo of a point of P-256, up to the mark of an uncompressed point. */
     private const DER_START = '3059301306072a8648ce3d020106082a8648ce3d03010703420004';
 
     private function __construct(private readonly \OpenSSLAsymmetricKey $key)
@@ -49,8 +49,10 @@ final class PublicKey
             throw new \DomainException('not a point of P-256');
         }
         $der = base64_encode(hex2bin(self::DER_START) . $x . $y);
-        $pem = "-----BEGIN PUBLIC KEY-----\n" . chunk_split($der, 64, "\n") . "-----END PUBLIC KEY-----\n";
-        $key = openssl_pkey_get_public($pem);
+        $lines = chunk_split($der, 64, "\n");
+        $key = openssl_pkey_get_public(
+            "-----BEGIN PUBLIC KEY-----\n$lines-----END PUBLIC KEY-----\n"
+        );
         if ($key === false) { // OpenSSL checks the equation of the curve
             self::forgetErrors();
             throw new \DomainException('not a point of P-256');
@@ -64,7 +66,7 @@ final class PublicKey
         if (strlen($signature) !== 64) {
             return false;
         }
-        $integers = self::integer(substr($signature, 0, 32)) . self::integer(substr($signature, 32));
+        $integers = implode(array_map(self::integer(...), str_split($signature, 32)));
         $der = "\x30" . chr(strlen($integers)) . $integers;
         $result = openssl_verify($text, $der, $this->key, OPENSSL_ALGO_SHA256);
         if ($result !== 1) { // 0 for another signature, -1 or false for an error
@@ -73,7 +75,7 @@ final class PublicKey
         return $result === 1;
     }
 
-    /** An INTEGER of DER: without leading zeros, but with one where the first bit would be a sign. */
+    /** An INTEGER of DER: without leading zeros, but with one if the first bit would be a sign. */
     private static function integer(string $bytes): string
     {
         $bytes = ltrim($bytes, "\0");

@@ -7,9 +7,10 @@ namespace Twoefay;
 /**
  * A QR code (ISO/IEC 18004) of bytes, with error correction level M.
  *
- * The client draws it itself, because it holds the secret `k`, which neither the relay nor a service
- * that draws codes may see. It takes the smallest version that holds the text. Without a reader that
- * can fail, a wrong code is only found by a real decoder: the tests read all versions with zbar.
+ * The client draws it itself, because it holds the secret `k`, which neither the relay nor a
+ * service that draws codes may see. It takes the smallest version that holds the text. Without a
+ * reader that can fail, a wrong code is only found by a real decoder: the tests read all versions
+ * with zbar.
  */
 final class QrCode
 {
@@ -76,7 +77,7 @@ final class QrCode
         $side = $this->size + 8; // with the quiet zone
         $title = htmlspecialchars($title);
         return '<svg xmlns="http://www.w3.org/2000/svg" role="img"'
-            . sprintf(' viewBox="0 0 %d %d" width="%d" height="%d"', $side, $side, 4 * $side, 4 * $side)
+            . sprintf(' viewBox="0 0 %1$d %1$d" width="%2$d" height="%2$d"', $side, 4 * $side)
             . " shape-rendering=\"crispEdges\"><title>$title</title>"
             . "<path fill=\"#fff\" d=\"M0 0h{$side}v{$side}H0z\"/><path d=\"$path\"/></svg>";
     }
@@ -131,8 +132,8 @@ final class QrCode
         foreach (unpack('C*', $text) as $byte) {
             $bits .= sprintf('%08b', $byte);
         }
-        $bits .= '0000';
-        $data = array_map(bindec(...), str_split(str_pad($bits, 8 * intdiv(strlen($bits) + 7, 8), '0'), 8));
+        $bits .= '0000'; // the end, which also fills the last codeword
+        $data = array_map(bindec(...), str_split($bits, 8));
         for ($pad = 0xec; count($data) < self::dataCodewords($version); $pad ^= 0xfd) {
             $data[] = $pad; // 0xec and 0x11 in turn
         }
@@ -140,7 +141,8 @@ final class QrCode
     }
 
     /**
-     * Splits the data into blocks, adds the correction of each, and takes codewords from all in turn.
+     * Splits the data into blocks, adds the correction of each, and takes codewords from all in
+     * turn.
      *
      * @param list<int> $data
      * @return list<int>
@@ -240,7 +242,7 @@ final class QrCode
         $last = count($places) - 1;
         foreach ($places as $i => $x) {
             foreach ($places as $j => $y) {
-                $isFinder = [$i, $j] === [0, 0] || [$i, $j] === [0, $last] || [$i, $j] === [$last, 0];
+                $isFinder = in_array([$i, $j], [[0, 0], [0, $last], [$last, 0]], true);
                 if (!$isFinder) {
                     $this->drawAlignment($x, $y);
                 }
@@ -335,7 +337,8 @@ final class QrCode
     private function drawData(array $codewords): void
     {
         $at = 0;
-        // In pairs of columns from the right, upwards and downwards in turn, past the timing column.
+        // In pairs of columns from the right, upwards and downwards in turn, past the timing
+        // column.
         for ($right = $this->size - 1; $right >= 1; $right -= $right === 8 ? 3 : 2) {
             $isUpward = (($right + 1) & 2) === 0;
             for ($i = 0; $i < $this->size; $i++) {

@@ -38,8 +38,8 @@ final class ReceiptCheck
     }
 
     /**
-     * Checks a success that the relay reports. Returns the receipt's claims, or null if a word of the
-     * relay was accepted: a code, or the phone of a user of whom none was ever pinned.
+     * Checks a success that the relay reports. Returns the receipt's claims, or null if a word of
+     * the relay was accepted: a code, or the phone of a user of whom none was ever pinned.
      */
     public function success(\stdClass $answer): ?\stdClass
     {
@@ -94,7 +94,8 @@ final class ReceiptCheck
         $device = $answer->device ?? null;
         $receipt = $answer->receipt ?? null;
         $context = $answer->context ?? null;
-        self::require(is_string($device) && is_string($receipt) && is_string($context), 'incomplete');
+        $areTexts = is_string($device) && is_string($receipt) && is_string($context);
+        self::require($areTexts, 'incomplete');
         self::require(isset($this->pins[$device]), 'unknown_device');
         [$header, $claims] = self::signed($receipt, $this->pins[$device]);
         self::require($claims->aud === $this->policy->audience(), 'audience');
@@ -201,7 +202,7 @@ final class ReceiptCheck
         if (!is_array($own)) {
             return $seen === $own;
         }
-        if (is_array($seen) !== array_is_list($own) || !(is_array($seen) || $seen instanceof \stdClass)) {
+        if (array_is_list($own) ? !is_array($seen) : !$seen instanceof \stdClass) {
             return false;
         }
         $seen = (array) $seen;

@@ -56,8 +56,12 @@ final class Relay
     }
 
     /** A client with another transport and clock, for tests. */
-    public static function with(Policy $policy, Store $store, Transport $transport, World $world): self
-    {
+    public static function with(
+        Policy $policy,
+        Store $store,
+        Transport $transport,
+        World $world,
+    ): self {
         $relay = (new \ReflectionClass(self::class))->newInstanceWithoutConstructor();
         $relay->setUp($policy, $store, $transport, $world);
         return $relay;
@@ -106,8 +110,8 @@ final class Relay
     /**
      * Pins the phones that have read a code of this website, and returns their new ids.
      *
-     * It is empty until a phone has read the code. Throws BindingError if the relay reports a key that
-     * no phone proved. `wait` calls it too, for a phone that was bound since.
+     * It is empty until a phone has read the code. Throws BindingError if the relay reports a key
+     * that no phone proved. `wait` calls it too, for a phone that was bound since.
      *
      * @return list<string>
      */
@@ -121,8 +125,9 @@ final class Relay
     /**
      * Opens a login, after the right password. Keep the result in the visitor's session.
      *
-     * `$ip`, `$userAgent` and `$acceptLanguage` may stand as the browser sent them: they are cleaned
-     * or left out. `$details` are pairs of label and value, which the phone shows and signs.
+     * `$ip`, `$userAgent` and `$acceptLanguage` may stand as the browser sent them: they are
+     * cleaned or left out. `$details` are pairs of label and value, which the phone shows and
+     * signs.
      *
      * @param list<array{label: string, value: string}> $details
      * @param string|null       $number       the number that the visitor enters, if you choose it
@@ -229,8 +234,8 @@ final class Relay
     /**
      * Whether a phone of the user was ever pinned, by the website's own store.
      *
-     * Decide by this whether a user needs the second factor. The relay is not asked: neither a 404 nor
-     * the unbinding of a phone makes this false, only `forget` and `reset` do.
+     * Decide by this whether a user needs the second factor. The relay is not asked: neither a 404
+     * nor the unbinding of a phone makes this false, only `forget` and `reset` do.
      */
     public function isEnrolled(string $username): bool
     {
@@ -270,8 +275,8 @@ final class Relay
     }
 
     /**
-     * Forgets in the store that the user ever had a phone, so that the password alone suffices to bind
-     * a first one. For a help desk that has identified the user.
+     * Forgets in the store that the user ever had a phone, so that the password alone suffices to
+     * bind a first one. For a help desk that has identified the user.
      */
     public function reset(string $username): void
     {
@@ -286,6 +291,7 @@ final class Relay
      */
     public function call(string $method, string $path, ?array $body = null): array
     {
-        return Json::arrays($this->client->send(new Call($method, $path, $body), 200, 201, 202, 204));
+        $call = new Call($method, $path, $body);
+        return Json::arrays($this->client->send($call, 200, 201, 202, 204));
     }
 }

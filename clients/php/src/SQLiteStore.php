@@ -10,7 +10,7 @@ final class SQLiteStore extends DatabaseStore
     public function __construct(string $path)
     {
         if ($path === ':memory:' || $path === '') {
-            throw new \InvalidArgumentException('each process would have its own: take MemoryStore');
+            throw new \InvalidArgumentException('each use opens the file again: take MemoryStore');
         }
         $seconds = [\PDO::ATTR_TIMEOUT => 10]; // for which one process waits for another
         parent::__construct(static fn(): \PDO => new \PDO("sqlite:$path", null, null, $seconds));

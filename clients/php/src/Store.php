@@ -33,8 +33,8 @@ interface Store
     public function secrets(string $username, int $now): array;
 
     /**
-     * Pins a key and deletes every `k` of the user. False, and nothing is changed, if this `k` is not
-     * there any more, or if the phone has a key already: it is never replaced.
+     * Pins a key and deletes every `k` of the user. False, and nothing is changed, if this `k` is
+     * not there any more, or if the phone has a key already: it is never replaced.
      *
      * @param array<string, string> $jwk
      */

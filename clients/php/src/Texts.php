@@ -13,8 +13,8 @@ final class Texts
     /** An id that the relay chose. It can stand in a path and in every database. */
     public const ID = '/\A[A-Za-z0-9_-]{1,128}\z/';
 
-    // Characters without a glyph: the categories of controls, formats, unassigned ones and separators
-    // of lines, and Default_Ignorable_Code_Point as far as it is in other categories.
+    // Characters without a glyph: the categories of controls, formats, unassigned ones and
+    // separators of lines, and Default_Ignorable_Code_Point as far as it is in other categories.
     private const HIDDEN = '/[\p{Cc}\p{Cf}\p{Cn}\p{Co}\p{Zl}\p{Zp}\x{34f}\x{115f}\x{1160}\x{17b4}'
         . '\x{17b5}\x{180b}-\x{180f}\x{3164}\x{fe00}-\x{fe0f}\x{ffa0}\x{e0100}-\x{e01ef}]+/u';
 
@@ -48,7 +48,7 @@ final class Texts
         return preg_match('/\A[\x20-\x7e]{1,256}\z/', $field ?? '') === 1 ? $field : null;
     }
 
-    /** A value as one segment of a path. HTTP clients resolve "." and "..", so they cannot be sent. */
+    /** A value as one segment of a path. HTTP clients resolve "." and "..": they cannot be sent. */
     public static function segment(string $value): string
     {
         if (in_array($value, ['', '.', '..'], true) || preg_match('//u', $value) !== 1) {

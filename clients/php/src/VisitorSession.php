@@ -7,20 +7,21 @@ namespace Twoefay;
 /**
  * The waiting login in the visitor's PHP session.
  *
- * PHP locks a session from `session_start` on, so all other requests of the visitor wait: it is closed
- * while the relay is asked how things stand. Only the submission of the page keeps the lock. Then a
- * second submission waits for the first, and finds what that has left.
+ * PHP locks a session from `session_start` on, so all other requests of the visitor wait: it is
+ * closed while the relay is asked how things stand. Only the submission of the page keeps the lock.
+ * Then a second submission waits for the first, and finds what that has left.
  *
  * The session gets a new id after the password and after the approval: somebody who put an id into
- * this browser before is not logged in with it. The former session keeps where it went, for the second
- * of two submissions: a browser drops the answer to the first, with its cookie. Only here and in
- * `begin` is a cookie sent. A page that finds no session must not replace the cookie of a later one.
+ * this browser before is not logged in with it. The former session keeps where it went, for the
+ * second of two submissions: a browser drops the answer to the first, with its cookie. Only here
+ * and in `begin` is a cookie sent. A page that finds no session must not replace the cookie of a
+ * later one.
  */
 final class VisitorSession
 {
     private const KEY = 'twoefay';
 
-    /** @return array<string, mixed>|null the value, with the session locked; null if there is none */
+    /** @return array<string, mixed>|null the value, with the session locked; null without one */
     public function open(): ?array
     {
         $id = $_COOKIE[session_name()] ?? null;

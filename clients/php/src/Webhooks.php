@@ -7,8 +7,8 @@ namespace Twoefay;
 /**
  * Webhooks of the relay: Standard Webhooks 1.0.
  *
- * The signature is checked over the bytes as they arrived, before one of them is parsed. Never let a
- * user in by a webhook alone: pass its data to `check`, with the login that this browser started.
+ * The signature is checked over the bytes as they arrived, before one of them is parsed. Never let
+ * a user in by a webhook alone: pass its data to `check`, with the login that this browser started.
  */
 final class Webhooks
 {
@@ -35,8 +35,7 @@ final class Webhooks
     /**
      * The event of a webhook. Throws WebhookError: then answer 400, and do nothing else.
      *
-     * @param array<string, string|list<string>> $headers by name, as `getallheaders()` and PSR-7 have
-     *                                                    them
+     * @param array<string, string|list<string>> $headers as `getallheaders()` and PSR-7 have them
      */
     public function verify(array $headers, string $body): Event
     {
@@ -64,8 +63,9 @@ final class Webhooks
     /**
      * Handles a webhook, and returns the status to answer: 204, or 400.
      *
-     * `$act` runs before the id is stored, so no event is lost. It may run twice if the process dies
-     * in between: let it have the same effect then. If it throws, answer 500: the relay retries.
+     * `$act` runs before the id is stored, so no event is lost. It may run twice if the process
+     * dies in between: let it have the same effect then. If it throws, answer 500: the relay
+     * retries.
      *
      * @param array<string, string|list<string>> $headers
      * @param callable(Event): void              $act
@@ -88,8 +88,8 @@ final class Webhooks
     }
 
     /**
-     * A lost phone must not count, whatever the relay says later. The user stays one who had a phone:
-     * the relay, which signs webhooks, cannot make room for another one.
+     * A lost phone must not count, whatever the relay says later. The user stays one who had a
+     * phone: the relay, which signs webhooks, cannot make room for another one.
      */
     private function unpin(Event $event): void
     {

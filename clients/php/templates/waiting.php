@@ -3,13 +3,13 @@
 declare(strict_types=1);
 
 /*
- * The page that waits for the phone, without any other resource. $page has: `number` (null without a
- * phone), `token`, `message`, `ended`, `nonce`, `stateUrl` and `codes`.
+ * The page that waits for the phone, without any other resource. $page has: `number` (null without
+ * a phone), `token`, `message`, `ended`, `nonce`, `stateUrl` and `codes`.
  *
  * @var array<string, mixed> $page
  */
 
-$h = static fn(string $text): string => htmlspecialchars($text, ENT_QUOTES | ENT_SUBSTITUTE, 'UTF-8');
+$h = static fn(string $text): string => htmlspecialchars($text, ENT_QUOTES, 'UTF-8');
 ?>
 <!doctype html>
 <html lang="en">
@@ -21,7 +21,8 @@ $h = static fn(string $text): string => htmlspecialchars($text, ENT_QUOTES | ENT
 <noscript><meta http-equiv="refresh" content="5"></noscript>
 <?php } ?>
 <style nonce="<?= $h($page['nonce']) ?>">
-body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 26rem; margin: 4rem auto; padding: 0 1rem; }
+body { font: 1.1rem/1.5 system-ui, sans-serif; }
+main { max-width: 26rem; margin: 4rem auto; padding: 0 1rem; }
 .number { font-size: 4rem; font-weight: 700; letter-spacing: .1em; margin: 1rem 0; }
 input, button { font: inherit; padding: .5rem 1rem; }
 </style>

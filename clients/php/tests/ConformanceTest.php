@@ -178,7 +178,8 @@ final class ConformanceTest extends TestCase
     private function runFactors(): array
     {
         $found = $this->relay->factors($this->given['username']);
-        return ['outcome' => 'factors', 'kinds' => array_map(fn(Factor $one) => $one->kind, $found)];
+        $kinds = array_map(fn(Factor $factor) => $factor->kind, $found);
+        return ['outcome' => 'factors', 'kinds' => $kinds];
     }
 
     private function runWebhook(): array

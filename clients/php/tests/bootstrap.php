@@ -2,7 +2,8 @@
 
 declare(strict_types=1);
 
-// The package without Composer, and the classes that the tests share: Twoefay\Tests\X is tests/X.php.
+// The package without Composer, and the classes that the tests share: Twoefay\Tests\X is
+// tests/X.php.
 
 require_once __DIR__ . '/../autoload.php';
 

@@ -1,0 +1,279 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Twoefay\Tests;
+
+use PHPUnit\Framework\TestCase;
+use Twoefay\DatabaseStore;
+use Twoefay\SQLiteStore;
+use Twoefay\Store;
+
+/** All stores keep the same promises. */
+final class StoresTest extends TestCase
+{
+    private const NOW = 1_795_334_400;
+    private const KEY = ['kty' => 'EC', 'crv' => 'P-256', 'x' => 'x', 'y' => 'y'];
+    private const OTHER = ['x' => 'z'] + self::KEY;
+
+    private string $directory;
+    private string $name;
+    private Store $store;
+
+    protected function setUp(): void
+    {
+        $this->directory = Directory::make();
+        $kind = $this->getProvidedData()[0] ?? 'memory';
+        $this->name = Stores::name($kind, $this->directory);
+        $this->store = Stores::open($this->name);
+        foreach (['ada', 'bob', 'Ada', 'ada ', 'áda', "ada\0", '47'] as $username) {
+            $this->store->forget($username);
+        }
+    }
+
+    protected function tearDown(): void
+    {
+        Directory::remove($this->directory);
+    }
+
+    public static function kinds(): array
+    {
+        return [['memory'], ['sqlite'], ['postgresql'], ['mysql']];
+    }
+
+    public static function shared(): array
+    {
+        return [['sqlite'], ['postgresql'], ['mysql']];
+    }
+
+    /** @dataProvider kinds */
+    public function testRequestIsSpentOnce(string $kind): void
+    {
+        $this->store->open('r1', 1000);
+        self::assertTrue($this->store->spend('r1'));
+        self::assertFalse($this->store->spend('r1'));
+        self::assertFalse($this->store->spend('never'));
+    }
+
+    /** @dataProvider shared */
+    public function testOneOfManyProcessesSpendsARequest(string $kind): void
+    {
+        $this->store->open('r1', self::NOW);
+        $results = Stores::race($this->name, 'spend', array_fill(0, 8, ['r1']));
+        sort($results);
+        self::assertSame([...array_fill(0, 7, false), true], $results);
+    }
+
+    /** @dataProvider kinds */
+    public function testOldRequestsAreDeleted(string $kind): void
+    {
+        $this->store->open('old', 1000);
+        $this->store->open('new', 1000 + 86_402);
+        self::assertFalse($this->store->spend('old'));
+        self::assertTrue($this->store->spend('new'));
+    }
+
+    /** @dataProvider kinds */
+    public function testPinnedKeyIsNeverReplaced(string $kind): void
+    {
+        self::assertTrue($this->pin('ada', 'd1'));
+        self::assertFalse($this->pin('ada', 'd1', self::OTHER));
+        self::assertSame(['d1' => self::KEY], $this->store->pins('ada'));
+        $this->store->unpin('ada', 'd1');
+        $this->store->unpin('ada', 'd1');
+        self::assertSame([], $this->store->pins('ada'));
+    }
+
+    /** @dataProvider shared */
+    public function testSecretPinsOnePhone(string $kind): void
+    {
+        $k = str_repeat('k', 32);
+        $this->store->addSecret('ada', $k, self::NOW);
+        $calls = array_map(fn(int $i) => ['ada', "d$i", self::KEY, $k], range(0, 7));
+        $results = Stores::race($this->name, 'pin', $calls);
+        sort($results);
+        self::assertSame([...array_fill(0, 7, false), true], $results);
+        self::assertCount(1, $this->store->pins('ada'));
+    }
+
+    /** @dataProvider shared */
+    public function testPhonesOfManyUsersArePinnedAtOnce(string $kind): void
+    {
+        $calls = [];
+        for ($i = 0; $i < 8; $i++) {
+            $this->store->forget("user $i");
+            $k = random_bytes(32);
+            $this->store->addSecret("user $i", $k, self::NOW);
+            $calls[] = ["user $i", 'd1', self::KEY, $k];
+        }
+        $results = Stores::race($this->name, 'pin', $calls);
+        self::assertSame(array_fill(0, 8, true), $results);
+        for ($i = 0; $i < 8; $i++) {
+            self::assertSame(['d1' => self::KEY], $this->store->pins("user $i"));
+            $this->store->forget("user $i");
+        }
+    }
+
+    /** @dataProvider kinds */
+    public function testPinClosesAllOpenEnrolments(string $kind): void
+    {
+        foreach (['ada', 'bob'] as $name) {
+            $this->store->addSecret($name, "1 $name", self::NOW);
+            $this->store->addSecret($name, "2 $name", self::NOW);
+        }
+        self::assertFalse($this->store->pin('ada', 'd1', self::KEY, '1 bob'));
+        self::assertTrue($this->store->pin('ada', 'd1', self::KEY, '1 ada'));
+        self::assertFalse($this->store->pin('ada', 'd2', self::KEY, '2 ada'));
+        self::assertSame([], $this->store->secrets('ada', self::NOW));
+        self::assertCount(2, $this->store->secrets('bob', self::NOW));
+        self::assertSame(['d1' => self::KEY], $this->store->pins('ada'));
+        // A key that is there already uses up no secret: the phone that has it is still to come.
+        $this->store->addSecret('ada', '3 ada', self::NOW);
+        self::assertFalse($this->store->pin('ada', 'd1', self::OTHER, '3 ada'));
+        self::assertSame(['3 ada'], $this->store->secrets('ada', self::NOW));
+    }
+
+    /** @dataProvider kinds */
+    public function testOldSecretsDoNotCount(string $kind): void
+    {
+        $k = random_bytes(32);
+        $this->store->addSecret('ada', $k, self::NOW);
+        self::assertSame([$k], $this->store->secrets('ada', self::NOW + 86_399));
+        self::assertSame([], $this->store->secrets('ada', self::NOW + 86_400));
+    }
+
+    /** @dataProvider kinds */
+    public function testUnpinnedPhoneLeavesATrace(string $kind): void
+    {
+        self::assertFalse($this->store->wasPinned('ada'));
+        $this->pin('ada', 'd1');
+        $this->store->unpin('ada', 'd1');
+        self::assertSame([], $this->store->pins('ada'));
+        self::assertTrue($this->store->wasPinned('ada'));
+        self::assertFalse($this->store->wasPinned('bob'));
+        $this->pin('ada', 'd1', self::OTHER);
+        self::assertSame([], $this->store->pins('ada')); // a lost phone never comes back
+        $this->pin('ada', 'd2');
+        self::assertSame(['d2' => self::KEY], $this->store->pins('ada'));
+        $this->store->forget('ada');
+        self::assertFalse($this->store->wasPinned('ada'));
+    }
+
+    /** @dataProvider kinds */
+    public function testOnlyTheUsersOwnPhoneIsUnpinned(string $kind): void
+    {
+        foreach (['ada', 'bob'] as $name) {
+            $this->store->addUser($name, "token of $name");
+            $this->pin($name, 'd1');
+        }
+        $this->store->unpin('bob', 'd1');
+        $this->store->unpinByToken('token of nobody', 'd1');
+        self::assertSame(['d1' => self::KEY], $this->store->pins('ada'));
+        self::assertSame([], $this->store->pins('bob'));
+        $this->store->unpinByToken('token of ada', 'd1');
+        self::assertSame([], $this->store->pins('ada'));
+    }
+
+    /** @dataProvider kinds */
+    public function testNamesAreComparedExactly(string $kind): void
+    {
+        $this->store->addUser('ada', 't1');
+        $this->pin('ada', 'd1');
+        foreach (['Ada', 'ada ', 'áda', "ada\0"] as $other) {
+            self::assertSame([], $this->store->pins($other));
+            self::assertNull($this->store->token($other));
+            $this->store->forget($other);
+            self::assertSame(['d1' => self::KEY], $this->store->pins('ada'));
+            self::assertSame('t1', $this->store->token('ada'));
+        }
+        $this->store->addUser('ada', 't2');
+        self::assertSame('t2', $this->store->token('ada'));
+        $this->store->forget('ada');
+        self::assertSame([], $this->store->pins('ada'));
+        self::assertNull($this->store->token('ada'));
+        self::assertSame([], $this->store->secrets('ada', self::NOW));
+    }
+
+    /** @dataProvider kinds */
+    public function testNamesThatAreDigitsAreTexts(string $kind): void
+    {
+        $this->store->addUser('47', '48');
+        $this->pin('47', '49');
+        self::assertSame('48', $this->store->token('47'));
+        $this->store->unpinByToken('48', '49');
+        self::assertSame([], $this->store->pins('47'));
+        self::assertTrue($this->store->wasPinned('47'));
+        $this->store->open('50', self::NOW);
+        self::assertTrue($this->store->spend('50'));
+    }
+
+    /** @dataProvider kinds */
+    public function testEventsAreRemembered(string $kind): void
+    {
+        [$first, $second] = [bin2hex(random_bytes(8)), bin2hex(random_bytes(8))];
+        self::assertFalse($this->store->hasSeen($first));
+        $this->store->see($first, 1000);
+        $this->store->see($first, 1000);
+        self::assertTrue($this->store->hasSeen($first));
+        $this->store->see($second, 1000 + 31 * 86_400);
+        self::assertFalse($this->store->hasSeen($first));
+        self::assertTrue($this->store->hasSeen($second));
+    }
+
+    /** @dataProvider shared */
+    public function testProcessesMakeTheTablesAtOnce(string $kind): void
+    {
+        foreach ($kind === 'sqlite' ? [] : ['user', 'secret', 'phone', 'request', 'event'] as $table) {
+            (new \PDO(substr($this->name, strlen($kind) + 1)))->exec("DROP TABLE twoefay_$table");
+        }
+        $name = $kind === 'sqlite' ? "sqlite $this->directory/new.db" : $this->name;
+        $calls = array_map(fn(int $i) => ["user $i", 'token'], range(0, 7));
+        self::assertSame(array_fill(0, 8, null), Stores::race($name, 'addUser', $calls));
+    }
+
+    public function testOtherErrorsAreNotHidden(): void
+    {
+        $file = "$this->directory/odd.db";
+        (new \PDO("sqlite:$file"))->exec('CREATE TABLE twoefay_event (other TEXT)');
+        $this->expectException(\PDOException::class);
+        (new SQLiteStore($file))->see('e', 1);
+    }
+
+    public function testFailedWorkChangesNothing(): void
+    {
+        $file = "$this->directory/odd.db";
+        $store = new SQLiteStore($file);
+        $store->addSecret('ada', 'k', self::NOW);
+        $db = new \PDO("sqlite:$file");
+        $db->exec('DROP TABLE twoefay_phone');
+        $db->exec('CREATE TABLE twoefay_phone (other TEXT)');
+        try {
+            $store->pin('ada', 'd1', self::KEY, 'k');
+            self::fail('the error is hidden');
+        } catch (\PDOException) {
+            self::assertSame(['k'], $store->secrets('ada', self::NOW));
+        }
+    }
+
+    public function testConnectionOfSilentErrorsIsMadeLoud(): void
+    {
+        $file = "$this->directory/silent.db";
+        $silent = [\PDO::ATTR_ERRMODE => \PDO::ERRMODE_SILENT];
+        $store = new DatabaseStore(fn() => new \PDO("sqlite:$file", null, null, $silent));
+        $store->addUser('ada', 't'); // the table is missing first
+        self::assertSame('t', $store->token('ada'));
+    }
+
+    public function testMemoryOfSqliteIsRefused(): void
+    {
+        $this->expectExceptionMessage('MemoryStore');
+        new SQLiteStore(':memory:');
+    }
+
+    private function pin(string $username, string $device, array $jwk = self::KEY): bool
+    {
+        $k = random_bytes(32);
+        $this->store->addSecret($username, $k, self::NOW);
+        return $this->store->pin($username, $device, $jwk, $k);
+    }
+}
