@@ -68,9 +68,8 @@ final class CurlTransport implements Transport
             CURLOPT_FOLLOWLOCATION => false,
             CURLOPT_PATH_AS_IS => true,
             CURLOPT_PROXY => '', // none, whatever the environment says
-            // Only this authority: by default curl also trusts the directory of the system's.
             CURLOPT_CAINFO => $this->authority,
-            CURLOPT_CAPATH => null,
+            CURLOPT_CAPATH => __DIR__, // no certificates are here: the default is the system's
             CURLOPT_SSL_VERIFYPEER => true,
             CURLOPT_SSL_VERIFYHOST => 2,
             CURLOPT_SSLVERSION => CURL_SSLVERSION_TLSv1_2,

@@ -45,6 +45,7 @@ final class Program
     /** Waits for a line with this text; from then on its output goes to a file. */
     public function waitFor(string $text, string $log): void
     {
+        stream_set_chunk_size($this->pipes[1], 1); // what is read ahead would be lost below
         $lines = '';
         while (!str_contains($line = (string) fgets($this->pipes[1]), $text)) {
             $lines .= $line;

@@ -87,6 +87,28 @@ final class TransportTest extends TestCase
         $this->transport(authority: 'other')->send(new Call('GET', '/echo'));
     }
 
+    public function testAuthoritiesOfTheSystemAreNotTrusted(): void
+    {
+        $at = self::$directory;
+        @mkdir("$at/certs");
+        $hash = openssl_x509_parse(file_get_contents("$at/own.ca.pem"))['hash'];
+        copy("$at/own.ca.pem", "$at/certs/$hash.0");
+        $origin = 'https://localhost:' . self::$port;
+        $code = 'require $argv[1]; $t = new Twoefay\CurlTransport(...array_slice($argv, 2));'
+            . 'try { echo $t->send(new Twoefay\Call("GET", "/echo"))->status; }'
+            . 'catch (Twoefay\Unreachable $error) { echo $error->getMessage(); }';
+        $files = ["$at/other.ca.pem", "$at/own.shop.pem", "$at/own.shop.key"];
+        $php = [PHP_BINARY, '-r', $code, '--', __DIR__ . '/../autoload.php', $origin, ...$files];
+        // In this process and its children alone, the directory of the system is another one.
+        $mount = "mount --bind $at/certs /etc/ssl/certs && echo ready && exec \"$@\"";
+        $program = Program::start(['unshare', '-rm', 'sh', '-c', $mount, 'sh', ...$php], $at);
+        [$output] = $program->end();
+        if (!str_starts_with($output, 'ready')) {
+            self::markTestSkipped('unshare is not allowed here');
+        }
+        self::assertStringContainsString('certificate problem', $output);
+    }
+
     public function testOtherNameIsNotTrusted(): void
     {
         $this->expectException(Unreachable::class);
@@ -173,7 +195,7 @@ final class TransportTest extends TestCase
     private static function issue(string $name, ?array $issuer, string $extension): array
     {
         $settings = self::$directory . '/openssl.cnf';
-        file_put_contents($settings, "[req]\ndistinguished_name=dn\n[dn]\n[own]\n$extension\n");
+        file_put_contents($settings, "[req]\ndefault_bits=2048\ndistinguished_name=dn\n[dn]\n[own]\n$extension\n");
         $options = ['config' => $settings, 'x509_extensions' => 'own', 'digest_alg' => 'sha256'];
         $kind = ['private_key_type' => OPENSSL_KEYTYPE_EC, 'curve_name' => 'prime256v1'];
         $key = openssl_pkey_new($kind + $options);

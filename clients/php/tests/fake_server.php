@@ -27,11 +27,12 @@ while ($connection = stream_socket_accept($server, -1)) {
     while (($line = fgets($connection)) !== false && trim($line) !== '') {
         $head .= $line;
     }
+    $isRequest = preg_match('/^[A-Z]+ ([^? ]+)/', $head, $path) === 1;
     preg_match('/content-length: ([0-9]+)/i', $head, $length);
     $body = isset($length[1]) ? stream_get_contents($connection, (int) $length[1]) : '';
     $peer = stream_context_get_params($connection)['options']['ssl']['peer_certificate'];
     $seen = ['head' => $head, 'body' => $body, 'peer' => openssl_x509_parse($peer)['subject']['CN']];
-    $answer = match (explode('?', explode(' ', $head)[1])[0]) {
+    $answer = match ($isRequest ? $path[1] : '/close') {
         '/echo' => "HTTP/1.1 200 OK\r\n$plain\r\n" . json_encode($seen),
         '/close' => '',
         '/truncated' => "HTTP/1.1 200 OK\r\n{$plain}content-length: 100\r\n\r\n{}",
