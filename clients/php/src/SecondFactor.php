@@ -20,7 +20,7 @@ final class SecondFactor
 {
     public const TEMPLATE = __DIR__ . '/../templates/waiting.php';
 
-    /** How long a second submission is taken for the same click. */
+    /** For how many seconds a second submission is taken for the same click. */
     private const SAME_CLICK = 60;
 
     private readonly VisitorSession $session;
@@ -62,7 +62,7 @@ final class SecondFactor
             'login' => $login->toJson(),
             'token' => Base64Url::encode(random_bytes(18)),
             // "//" and "/\" would lead to another website.
-            'target' => preg_match('~\A/(?![/\\\\])[!-~]*\z~', $target) === 1 ? $target : '/',
+            'target' => preg_match('{\A/(?![/\\\\])[!-~]*\z}', $target) === 1 ? $target : '/',
         ]);
         return Reply::redirect($this->url);
     }
@@ -122,8 +122,8 @@ final class SecondFactor
             return $this->show(null, new Page('Log in again.', 403, ended: true));
         }
         if (!isset($kept['login'])) { // this click was let in before
-            if (time() - $kept['at'] < self::SAME_CLICK) {
-                $this->session->follow($kept['to']);
+            if (microtime(true) - $kept['at'] < self::SAME_CLICK) {
+                $this->session->follow($kept['to'], $kept['at']);
             }
             return Reply::redirect($kept['target']);
         }
@@ -142,7 +142,7 @@ final class SecondFactor
         if (!$decision->approved) {
             return $this->show($kept, Page::ofDecision($decision, $code !== ''));
         }
-        $left = ['token' => $kept['token'], 'target' => $kept['target'], 'at' => time()];
+        $left = ['token' => $kept['token'], 'target' => $kept['target']];
         $this->session->move($left, fn() => ($this->onApproved)($login->username()));
         return Reply::redirect($kept['target']);
     }

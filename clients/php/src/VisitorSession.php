@@ -20,6 +20,7 @@ namespace Twoefay;
 final class VisitorSession
 {
     private const KEY = 'twoefay';
+    private const MOMENT = 2.0;
 
     /** @return array<string, mixed>|null the value, with the session locked; null without one */
     public function open(): ?array
@@ -65,7 +66,8 @@ final class VisitorSession
     }
 
     /**
-     * Moves to an empty session with a new id, lets `$fill` fill it, and leaves a value behind.
+     * Moves to an empty session with a new id, lets `$fill` fill it, and leaves a value behind, to
+     * which it adds the id (`to`) and the time (`at`).
      *
      * @param array<string, mixed> $value
      * @param \Closure(): void     $fill
@@ -73,7 +75,7 @@ final class VisitorSession
     public function move(array $value, \Closure $fill): void
     {
         $to = session_create_id();
-        $_SESSION = [self::KEY => $value + ['to' => $to]];
+        $_SESSION = [self::KEY => $value + ['to' => $to, 'at' => microtime(true)]];
         session_write_close();
         self::start($to, withCookie: true, isNew: true);
         $_SESSION = [];
@@ -81,15 +83,29 @@ final class VisitorSession
         $this->close();
     }
 
-    /** Goes where the session has moved, if it is still there. */
-    public function follow(string $to): void
+    /** Goes where the session has moved, if that is still there. */
+    public function follow(string $to, float $at): void
     {
         $this->close();
-        if (self::start($to, withCookie: false)) {
-            session_write_close();
-            self::start($to, withCookie: true);
-            session_write_close();
+        while (!self::isFilled($to)) {
+            // PHP has one session at a time: for a moment, the former is closed and the next not open.
+            if (microtime(true) - $at > self::MOMENT) {
+                return;
+            }
+            usleep(20_000);
         }
+        self::start($to, withCookie: true);
+        session_write_close();
+    }
+
+    private static function isFilled(string $id): bool
+    {
+        if (!self::start($id, withCookie: false)) {
+            return false;
+        }
+        $isFilled = $_SESSION !== [];
+        session_write_close();
+        return $isFilled;
     }
 
     /** Starts the session with this id, or a new one. False if there is no such session. */

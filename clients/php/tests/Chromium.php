@@ -111,7 +111,9 @@ final class Chromium
         $message = json_decode($text, true);
         $method = $message['method'] ?? '';
         $this->loads += $method === 'Page.loadEventFired' ? 1 : 0;
-        if ($method === 'Log.entryAdded' || $method === 'Runtime.exceptionThrown') {
+        $level = $message['params']['entry']['level'] ?? '';
+        $isError = $level === 'error' && !str_contains($text, '/favicon.ico');
+        if ($isError || $method === 'Runtime.exceptionThrown') {
             $this->complaints[] = $text;
         }
         return $message;

@@ -33,12 +33,6 @@ final class QrCodeTest extends TestCase
         }
     }
 
-    public function testBytesAreNoLetters(): void
-    {
-        $svg = QrCode::of('Zoë, 47 €')->svg('a code');
-        self::assertSame('Zoë, 47 €', self::read(self::svgAsImage($svg)));
-    }
-
     public function testLongTextIsRefused(): void
     {
         $this->expectException(\LengthException::class);
@@ -66,7 +60,7 @@ final class QrCodeTest extends TestCase
         return $status === 0 ? rtrim($text, "\n") : "zbarimg: $errors";
     }
 
-    /** Draws the squares of the SVG into an image of PGM, four pixels a module. */
+    /** Draws the squares of the SVG into an image of PGM, two pixels a module. */
     public static function svgAsImage(string $svg): string
     {
         preg_match('/viewBox="0 0 (\d+) /', $svg, $side);
@@ -77,10 +71,10 @@ final class QrCodeTest extends TestCase
         }
         $pixels = '';
         foreach ($rows as $row) {
-            $wide = implode(array_map(fn(string $one) => str_repeat($one, 4), str_split($row)));
-            $pixels .= str_repeat($wide, 4);
+            $wide = implode(array_map(fn(string $one) => str_repeat($one, 2), str_split($row)));
+            $pixels .= str_repeat($wide, 2);
         }
-        return sprintf("P5\n%1\$d %1\$d\n255\n", 4 * $side[1]) . $pixels;
+        return sprintf("P5\n%1\$d %1\$d\n255\n", 2 * $side[1]) . $pixels;
     }
 
     private static function text(int $length): string
