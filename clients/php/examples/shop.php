@@ -3,7 +3,8 @@
 declare(strict_types=1);
 
 // What the example sites share: a shop whose users log in with a password and their phone.
-// SHOP_FILES is the directory with relay/ca.pem, shop.pem and shop.key; SHOP_RELAY the relay's origin.
+// SHOP_FILES is the directory with relay/ca.pem, shop.pem and shop.key; SHOP_RELAY the relay's
+// origin.
 
 use Twoefay\Conflict;
 use Twoefay\Enrolment;

@@ -35,7 +35,7 @@ final class CurlTransport implements Transport
         $curl = $this->handle();
         $headers = [];
         $body = '';
-        curl_setopt_array($curl, $this->options($call) + [
+        $areSet = curl_setopt_array($curl, $this->options($call) + [
             CURLOPT_HEADERFUNCTION => static function ($_, string $line) use (&$headers): int {
                 self::note($headers, $line);
                 return strlen($line);
@@ -45,6 +45,9 @@ final class CurlTransport implements Transport
                 return strlen($body) > self::MOST_BYTES ? 0 : strlen($part); // 0 ends the transfer
             },
         ]);
+        if (!$areSet) { // the rest is not set either, and the relay would be asked without it
+            throw new \RuntimeException('libcurl lacks TLS, HTTP/2 or another option');
+        }
         if (curl_exec($curl) === false) {
             throw new Unreachable('the relay gave no answer: ' . Texts::oneLine(curl_error($curl)));
         }
@@ -76,11 +79,14 @@ final class CurlTransport implements Transport
             CURLOPT_SSLCERT => $this->certificate,
             CURLOPT_SSLKEY => $this->key,
         ];
+        $lines = ['expect:']; // curl would wait for "100 Continue" before a larger body
         if ($call->body !== null) {
             $fields['content-type'] = 'application/json';
             $options[CURLOPT_POSTFIELDS] = Json::write($call->body);
+        } elseif (!in_array($call->method, ['GET', 'DELETE'], true)) {
+            $lines[] = 'content-type:'; // an empty body has none, but a length
+            $options[CURLOPT_POSTFIELDS] = '';
         }
-        $lines = ['expect:']; // curl would wait for "100 Continue" before a larger body
         foreach ($fields as $name => $value) {
             $lines[] = "$name: $value";
         }

@@ -88,7 +88,8 @@ final class VisitorSession
     {
         $this->close();
         while (!self::isFilled($to)) {
-            // PHP has one session at a time: for a moment, the former is closed and the next not open.
+            // PHP has one session at a time: for a moment, the former is closed and the next not
+            // open.
             if (microtime(true) - $at > self::MOMENT) {
                 return;
             }

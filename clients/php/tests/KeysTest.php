@@ -101,19 +101,32 @@ final class KeysTest extends TestCase
     }
 
     /** @return array{array<string, string>, string} a key, and a JWS that it signed */
-    public static function signed(): array
+    private static function signed(): array
     {
         $kind = ['private_key_type' => OPENSSL_KEYTYPE_EC, 'curve_name' => 'prime256v1'];
         $key = openssl_pkey_new($kind);
+        return [self::jwk($key), self::sign($key, '{"alg":"ES256"}', '{}')];
+    }
+
+    /** @return array{kty: string, crv: string, x: string, y: string} */
+    public static function jwk(\OpenSSLAsymmetricKey $key): array
+    {
         $ec = openssl_pkey_get_details($key)['ec'];
-        $pad = fn(string $bytes) => str_pad($bytes, 32, "\0", STR_PAD_LEFT);
-        $point = fn(string $name) => Base64Url::encode($pad($ec[$name]));
-        $jwk = ['kty' => 'EC', 'crv' => 'P-256', 'x' => $point('x'), 'y' => $point('y')];
-        $text = Base64Url::encode('{"alg":"ES256"}') . '.' . Base64Url::encode('{}');
+        $point = fn(string $name) => Base64Url::encode(self::padded($ec[$name]));
+        return ['kty' => 'EC', 'crv' => 'P-256', 'x' => $point('x'), 'y' => $point('y')];
+    }
+
+    public static function sign(\OpenSSLAsymmetricKey $key, string $header, string $claims): string
+    {
+        $text = Base64Url::encode($header) . '.' . Base64Url::encode($claims);
         openssl_sign($text, $der, $key, OPENSSL_ALGO_SHA256);
         $r = substr($der, 4, ord($der[3]));
         $s = substr($der, 6 + ord($der[3]));
-        $raw = $pad(ltrim($r, "\0")) . $pad(ltrim($s, "\0"));
-        return [$jwk, "$text." . Base64Url::encode($raw)];
+        return "$text." . Base64Url::encode(self::padded($r) . self::padded($s));
+    }
+
+    private static function padded(string $integer): string
+    {
+        return str_pad(ltrim($integer, "\0"), 32, "\0", STR_PAD_LEFT);
     }
 }

@@ -14,14 +14,14 @@ final class KnownBrowsersTest extends TestCase
 
     public function testCookieIsForOneUserAndHalfAYear(): void
     {
-        $value = $this->at(0)->value('ada');
-        self::assertTrue($this->at(0)->knows($value, 'ada'));
-        self::assertTrue($this->at(-60)->knows($value, 'ada'));
-        self::assertFalse($this->at(-61)->knows($value, 'ada'));
-        self::assertTrue($this->at(KnownBrowsers::LIFE - 1)->knows($value, 'ada'));
-        self::assertFalse($this->at(KnownBrowsers::LIFE)->knows($value, 'ada'));
-        self::assertFalse($this->at(0)->knows($value, 'bob'));
-        self::assertFalse($this->at(0)->knows($value, 'ada', notBefore: self::NOW + 1));
+        $value = $this->clientAt(0)->value('ada');
+        self::assertTrue($this->clientAt(0)->knows($value, 'ada'));
+        self::assertTrue($this->clientAt(-60)->knows($value, 'ada'));
+        self::assertFalse($this->clientAt(-61)->knows($value, 'ada'));
+        self::assertTrue($this->clientAt(KnownBrowsers::LIFE - 1)->knows($value, 'ada'));
+        self::assertFalse($this->clientAt(KnownBrowsers::LIFE)->knows($value, 'ada'));
+        self::assertFalse($this->clientAt(0)->knows($value, 'bob'));
+        self::assertFalse($this->clientAt(0)->knows($value, 'ada', notBefore: self::NOW + 1));
         $others = new KnownBrowsers(str_repeat("\0", 32), new Clock(self::NOW));
         self::assertFalse($others->knows($value, 'ada'));
     }
@@ -30,7 +30,7 @@ final class KnownBrowsersTest extends TestCase
     {
         $texts = [null, '', 'x', 'é', str_repeat('A', 70), str_repeat('=', 70), "a\n"];
         foreach ($texts as $text) {
-            self::assertFalse($this->at(0)->knows($text, 'ada'));
+            self::assertFalse($this->clientAt(0)->knows($text, 'ada'));
         }
     }
 
@@ -38,7 +38,7 @@ final class KnownBrowsersTest extends TestCase
     {
         $body = pack('J', self::NOW) . str_repeat("\0", 12);
         $tag = hash_hmac('sha256', "twoefay known browser\0{$body}ada", self::key(), true);
-        self::assertTrue($this->at(0)->knows(Base64Url::encode($body . $tag), 'ada'));
+        self::assertTrue($this->clientAt(0)->knows(Base64Url::encode($body . $tag), 'ada'));
     }
 
     public function testShortKeyIsRefused(): void
@@ -47,7 +47,7 @@ final class KnownBrowsersTest extends TestCase
         new KnownBrowsers(str_repeat('k', 31));
     }
 
-    private function at(int $seconds): KnownBrowsers
+    private function clientAt(int $seconds): KnownBrowsers
     {
         return new KnownBrowsers(self::key(), new Clock(self::NOW + $seconds));
     }

@@ -62,6 +62,9 @@ final class TransportTest extends TestCase
         self::assertStringNotContainsString('idempotency-key', $seen['head']);
         $seen = json_decode($transport->send(new Call('POST', '/echo', []))->body, true);
         self::assertSame('{}', $seen['body']);
+        $seen = json_decode($transport->send(new Call('POST', '/echo'))->body, true);
+        self::assertStringContainsStringIgnoringCase("\r\ncontent-length: 0\r\n", $seen['head']);
+        self::assertStringNotContainsStringIgnoringCase('content-type', $seen['head']);
     }
 
     public function testPathStaysAsItIs(): void
@@ -195,7 +198,8 @@ final class TransportTest extends TestCase
     private static function issue(string $name, ?array $issuer, string $extension): array
     {
         $settings = self::$directory . '/openssl.cnf';
-        file_put_contents($settings, "[req]\ndefault_bits=2048\ndistinguished_name=dn\n[dn]\n[own]\n$extension\n");
+        $lines = "[req]\ndefault_bits=2048\ndistinguished_name=dn\n[dn]\n[own]\n$extension\n";
+        file_put_contents($settings, $lines);
         $options = ['config' => $settings, 'x509_extensions' => 'own', 'digest_alg' => 'sha256'];
         $kind = ['private_key_type' => OPENSSL_KEYTYPE_EC, 'curve_name' => 'prime256v1'];
         $key = openssl_pkey_new($kind + $options);
