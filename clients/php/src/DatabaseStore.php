@@ -227,6 +227,7 @@ class DatabaseStore implements Store
                 if ($try === self::TRIES || !$this->canRepeat($error)) {
                     throw $error;
                 }
+                usleep(random_int(0, $try * 10_000)); // or the same ones would meet again
             } catch (\Throwable $error) {
                 self::rollBack($db);
                 throw $error;

@@ -61,8 +61,7 @@ final class SecondFactor
         $this->session->begin([
             'login' => $login->toJson(),
             'token' => Base64Url::encode(random_bytes(18)),
-            // "//" and "/\" would lead to another website.
-            'target' => preg_match('{\A/(?![/\\\\])[!-~]*\z}', $target) === 1 ? $target : '/',
+            'target' => Texts::localPath($target),
         ]);
         return Reply::redirect($this->url);
     }

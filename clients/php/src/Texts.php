@@ -57,6 +57,12 @@ final class Texts
         return rawurlencode($value);
     }
 
+    /** A path of this website; "/" for other texts: "//" and "/\" lead to other websites. */
+    public static function localPath(string $path): string
+    {
+        return preg_match('{\A/(?![/\\\\])[!-~]*\z}', $path) === 1 ? $path : '/';
+    }
+
     /** A text of the relay in one line of a log. */
     public static function oneLine(string $text): string
     {

@@ -20,7 +20,9 @@ namespace Twoefay;
 final class VisitorSession
 {
     private const KEY = 'twoefay';
-    private const MOMENT = 2.0;
+
+    /** Seconds between two sessions of one process, at most. */
+    private const MOMENT = 5.0;
 
     /** @return array<string, mixed>|null the value, with the session locked; null without one */
     public function open(): ?array
@@ -88,8 +90,7 @@ final class VisitorSession
     {
         $this->close();
         while (!self::isFilled($to)) {
-            // PHP has one session at a time: for a moment, the former is closed and the next not
-            // open.
+            // PHP has one session at a time. Between two of them, neither is locked.
             if (microtime(true) - $at > self::MOMENT) {
                 return;
             }

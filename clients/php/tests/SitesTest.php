@@ -5,6 +5,8 @@ declare(strict_types=1);
 namespace Twoefay\Tests;
 
 use PHPUnit\Framework\TestCase;
+use Twoefay\ApprovalRequired;
+use Twoefay\Relay;
 use Twoefay\SQLiteStore;
 
 /** The example sites: a browser's requests, a real relay, and a real phone. */
@@ -253,6 +255,61 @@ final class SitesTest extends TestCase
         self::assertSame(403, $answer->status);
         self::assertStringContainsString('not approved', $answer->body);
         self::assertStringNotContainsString('Welcome', $this->browser->get('/')->body);
+    }
+
+    public function testCodeLogsInWhereCodesAreAccepted(): void
+    {
+        $this->bind(self::ADA, $this->phone('ada'));
+        $code = $this->recoveryCode();
+        $this->server->stop();
+        $this->start(__DIR__ . '/codes_site.php');
+        $this->browser->post('/login', ['username' => 'ada', 'target' => '/?account']);
+        $page = $this->browser->get('/second-factor');
+        self::assertStringContainsString('name="code"', $page->body);
+        $enter = function (mixed $code) use (&$page): Received {
+            return $this->browser->post('/second-factor', ['code' => $code] + $page->form());
+        };
+        $answers = [
+            [['x'], 200, 'Enter this number'],
+            ["\xff", 400, 'not accepted'],
+            [str_repeat('1', 65), 400, 'not accepted'],
+        ];
+        foreach ($answers as [$given, $status, $text]) {
+            $answer = $enter($given);
+            self::assertSame($status, $answer->status);
+            self::assertStringContainsString($text, $answer->body);
+        }
+        $answer = $enter(" $code ");
+        self::assertSame([303, '/?account'], [$answer->status, $answer->field('location')]);
+        self::assertStringContainsString('Welcome, ada', $this->browser->get('/')->body);
+
+        $this->browser->post('/login', ['username' => 'ada', 'target' => '//evil.example']);
+        $page = $this->browser->get('/second-factor');
+        $answer = $enter('aaaa-aaaa-aaaa-aaaa');
+        self::assertSame(200, $answer->status);
+        self::assertStringContainsString('This code is wrong.', $answer->body);
+        $answer = $enter('aaaa-aaaa-aaaa-aaaa'); // too soon
+        self::assertSame(429, $answer->status);
+        self::assertStringContainsString('Too many attempts', $answer->body);
+        self::assertGreaterThan(0, (int) $answer->field('retry-after'));
+    }
+
+    private function recoveryCode(): string
+    {
+        $at = $this->directory;
+        $files = ["$at/relay/ca.pem", "$at/shop.pem", "$at/shop.key"];
+        $relay = new Relay($this->real->origin, ...[...$files, $this->store]);
+        self::assertCount(1, $relay->confirm('ada'));
+        $path = '/user/ada/recovery-codes';
+        try {
+            $relay->call('POST', $path, []);
+            self::fail('a password alone makes codes');
+        } catch (ApprovalRequired $error) {
+            $challenge = $error->challenge();
+        }
+        $phone = $this->phone('ada');
+        self::assertSame(0, $this->real->answer('approve', $challenge, $error->number(), $phone));
+        return $relay->call('POST', $path, ['approval' => $challenge])['codes'][0];
     }
 
     public function testRealBrowserLogsIn(): void
