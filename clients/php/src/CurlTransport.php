@@ -12,7 +12,6 @@ namespace Twoefay;
  */
 final class CurlTransport implements Transport
 {
-    private const MOST_BYTES = 1 << 20;
     private const SECONDS = 15;
     private const KEPT_FIELDS = ['content-type', 'retry-after', 'request-id'];
 
@@ -42,7 +41,7 @@ final class CurlTransport implements Transport
             },
             CURLOPT_WRITEFUNCTION => static function ($_, string $part) use (&$body): int {
                 $body .= $part;
-                return strlen($body) > self::MOST_BYTES ? 0 : strlen($part); // 0 ends the transfer
+                return strlen($body) > Json::MOST_BYTES ? 0 : strlen($part); // 0 ends the transfer
             },
         ]);
         if (!$areSet) { // the rest is not set either, and the relay would be asked without it

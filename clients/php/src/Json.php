@@ -12,6 +12,12 @@ namespace Twoefay;
  */
 final class Json
 {
+    /**
+     * A value takes up to 140 times the memory of its text, and PHP ends a request with more than
+     * 128 MB. Answers of a relay have some kilobytes.
+     */
+    public const MOST_BYTES = 1 << 19;
+
     private const DEPTH = 32;
 
     /** Anything up to the next brace, or a text, and whether that is the name of a member. */
@@ -20,6 +26,9 @@ final class Json
     /** Throws DomainException for other values than an object, and if a name occurs twice. */
     public static function object(string $text): \stdClass
     {
+        if (strlen($text) > self::MOST_BYTES) {
+            throw new \DomainException('too long');
+        }
         try {
             $value = json_decode($text, false, self::DEPTH, JSON_THROW_ON_ERROR);
         } catch (\JsonException $error) {

@@ -49,6 +49,38 @@ final class ReadmeTest extends TestCase
         self::assertStringContainsString('<svg', $svg);
     }
 
+    public function testAllCodeIsPhp(): void
+    {
+        preg_match_all('/```php[^\n]*\n(.*?)```/s', file_get_contents(__DIR__ . '/../README.md'), $found);
+        self::assertGreaterThan(4, count($found[1]));
+        foreach ($found[1] as $code) {
+            $start = str_starts_with($code, '<?php') ? '' : "<?php\n";
+            file_put_contents("$this->directory/code.php", $start . $code);
+            $lint = Program::start([PHP_BINARY, '-l', 'code.php'], $this->directory);
+            [$output, $status] = $lint->end();
+            self::assertSame(0, $status, $output);
+        }
+    }
+
+    public function testAdapterHasTheShapeOfPsr15(): void
+    {
+        $readme = file_get_contents(__DIR__ . '/../README.md');
+        self::assertSame(1, preg_match('/```php\n(use Psr.*?)```/s', $readme, $found));
+        // The interfaces as PSR-7, PSR-15 and PSR-17 have them, as far as the adapter names them.
+        $interfaces = 'namespace Psr\Http\Message { interface ResponseInterface {}'
+            . ' interface ServerRequestInterface {} }'
+            . ' namespace Psr\Http\Server { use Psr\Http\Message\{ResponseInterface,'
+            . ' ServerRequestInterface}; interface RequestHandlerInterface { public function'
+            . ' handle(ServerRequestInterface $request): ResponseInterface; }'
+            . ' interface MiddlewareInterface { public function process(ServerRequestInterface'
+            . ' $request, RequestHandlerInterface $handler): ResponseInterface; } }';
+        $code = "<?php $interfaces namespace { {$found[1]}"
+            . ' echo implode(class_implements("SecondFactorMiddleware")); }';
+        file_put_contents("$this->directory/adapter.php", $code);
+        $adapter = Program::start([PHP_BINARY, 'adapter.php'], $this->directory);
+        self::assertSame(['Psr\Http\Server\MiddlewareInterface', 0], $adapter->end());
+    }
+
     private function php(string $code): Program
     {
         $code = "require 'shop.php'; $code";
