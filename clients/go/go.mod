@@ -1,0 +1,3 @@
+module twoefay
+
+go 1.19

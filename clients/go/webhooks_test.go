@@ -1,0 +1,144 @@
+package twoefay
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+const webhookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+func signedWebhook(t *testing.T, id, kind string, data Object) (http.Header, []byte) {
+	body := must[[]byte](t)(json.Marshal(Object{"type": kind, "timestamp": "2026-11-22T08:00:00.000Z", "data": data}))
+	key := must[[]byte](t)(base64.StdEncoding.DecodeString(strings.TrimPrefix(webhookSecret, "whsec_")))
+	signature := base64.StdEncoding.EncodeToString(mac(key, []byte(fmt.Sprintf("%s.%d.%s", id, now, body))))
+	header := http.Header{}
+	header.Set("webhook-id", id)
+	header.Set("webhook-timestamp", fmt.Sprint(now))
+	header.Set("webhook-signature", "v1,"+signature)
+	return header, body
+}
+
+func inbox(t *testing.T, store Store) *Webhooks {
+	made := must[*Webhooks](t)(NewWebhooks([]string{webhookSecret}, store))
+	made.clock = func() time.Time { return time.Unix(now, 0) }
+	return made
+}
+
+// counter counts events, and fails for the first ones.
+type counter struct{ count, failures int }
+
+func (c *counter) act(context.Context, Event) error {
+	if c.count++; c.count <= c.failures {
+		return errors.New("the database is away")
+	}
+	return nil
+}
+
+func TestRepetitionActsOnce(t *testing.T) {
+	receiver, acts := inbox(t, NewMemoryStore()), &counter{}
+	header, body := signedWebhook(t, "e1", "login.decided", Object{})
+	for i := 0; i < 2; i++ {
+		if status, err := receiver.Receive(background, header, body, acts.act); status != 204 || err != nil {
+			t.Error(status, err)
+		}
+	}
+	if acts.count != 1 {
+		t.Error(acts.count)
+	}
+}
+
+func TestFailedActRunsAgain(t *testing.T) {
+	receiver, acts := inbox(t, NewMemoryStore()), &counter{failures: 1}
+	header, body := signedWebhook(t, "e1", "login.decided", Object{})
+	for _, expected := range []int{500, 204, 204} {
+		if status, err := receiver.Receive(background, header, body, acts.act); status != expected || (err != nil) != (status == 500) {
+			t.Error(status, err)
+		}
+	}
+	if acts.count != 2 {
+		t.Error(acts.count)
+	}
+}
+
+func TestForgedWebhookActsNever(t *testing.T) {
+	acts := &counter{}
+	header, body := signedWebhook(t, "e1", "login.decided", Object{})
+	header.Set("webhook-id", "e2")
+	status, err := inbox(t, NewMemoryStore()).Receive(background, header, body, acts.act)
+	var forged *WebhookError
+	if status != 400 || !errors.As(err, &forged) || forged.Reason != "signature" || acts.count != 0 {
+		t.Error(status, err, acts.count)
+	}
+}
+
+func TestUnboundPhoneIsUnpinned(t *testing.T) {
+	store := NewMemoryStore()
+	for _, name := range []string{"ada", "bob"} {
+		_ = store.AddUser(background, name, "t-"+name)
+		_ = store.AddSecret(background, name, []byte("k"), time.Unix(now, 0))
+		_, _ = store.Pin(background, name, "d1", JWK{}, []byte("k"))
+	}
+	for _, token := range []string{"t-nobody", "t-ada"} {
+		header, body := signedWebhook(t, token, "device.unbound", Object{"token": token, "device": "d1"})
+		if status, err := inbox(t, store).Receive(background, header, body, (&counter{}).act); status != 204 || err != nil {
+			t.Error(status, err)
+		}
+		if pins, _ := store.Pins(background, "ada"); (len(pins) == 0) != (token == "t-ada") {
+			t.Error(token, pins)
+		}
+	}
+	// The relay signs webhooks: it must not turn a user into one who never had a phone.
+	wasPinned, _ := store.WasPinned(background, "ada")
+	pins, _ := store.Pins(background, "bob")
+	if !wasPinned || len(pins) != 1 {
+		t.Error(wasPinned, pins)
+	}
+}
+
+func TestHandlerAnswers(t *testing.T) {
+	acts := &counter{}
+	handler := inbox(t, NewMemoryStore()).Handler(acts.act)
+	header, body := signedWebhook(t, "e1", "login.decided", Object{})
+	for _, one := range []struct {
+		method   string
+		header   http.Header
+		body     string
+		expected int
+	}{
+		{"GET", header, string(body), 405}, {"POST", header, string(body), 204}, {"POST", http.Header{}, string(body), 400},
+		{"POST", header, strings.Repeat("x", mostBytes+1), 400},
+	} {
+		request := httptest.NewRequest(one.method, "/webhook", strings.NewReader(one.body))
+		request.Header = one.header
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, request)
+		if recorder.Code != one.expected {
+			t.Error(one.method, recorder.Code)
+		}
+	}
+	if acts.count != 1 {
+		t.Error(acts.count)
+	}
+}
+
+func TestWeakSecretIsRefused(t *testing.T) {
+	for _, secret := range []string{"", "whsec_", "whsec_c2hvcnQ=", "whsec_***"} {
+		if _, err := NewWebhooks([]string{webhookSecret, secret}, NewMemoryStore()); err == nil {
+			t.Error(secret)
+		}
+	}
+	if _, err := NewWebhooks(nil, NewMemoryStore()); err == nil {
+		t.Error("no secret")
+	}
+	if _, err := NewWebhooks([]string{webhookSecret}, nil); err == nil {
+		t.Error("no store")
+	}
+}
