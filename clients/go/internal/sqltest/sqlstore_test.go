@@ -3,7 +3,6 @@ package sqltest
 import (
 	"context"
 	"database/sql"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -46,21 +45,13 @@ func TestSQLite(t *testing.T) {
 }
 
 func TestPostgreSQL(t *testing.T) {
-	_, store := open(t, "postgres", source(t, "TWOEFAY_TEST_POSTGRESQL"), twoefay.PostgreSQL)
+	_, store := open(t, "postgres", postgreSQL(t), twoefay.PostgreSQL)
 	storecheck.Check(t, store)
 }
 
-func TestMySQL(t *testing.T) {
-	_, store := open(t, "mysql", source(t, "TWOEFAY_TEST_GO_MYSQL"), twoefay.MySQL)
+func TestMariaDB(t *testing.T) {
+	_, store := open(t, "mysql", mariaDB(t), twoefay.MySQL)
 	storecheck.Check(t, store)
-}
-
-func source(t *testing.T, variable string) string {
-	value := os.Getenv(variable)
-	if value == "" {
-		t.Skipf("no %s: this database is not tested", variable)
-	}
-	return value
 }
 
 // Two processes have two pools of connections. With SQLite, they share a file.
