@@ -50,8 +50,10 @@ func Main(m *testing.M) int {
 func Shared(t *testing.T) *Relay {
 	t.Helper()
 	programs := os.Getenv("TWOEFAY_PROGRAMS")
-	if programs == "" {
-		t.Skip("no TWOEFAY_PROGRAMS, the directory with twoefayd and twoefay: no real relay is tested")
+	for _, name := range []string{"twoefayd", "twoefay"} {
+		if _, err := os.Stat(filepath.Join(programs, name)); programs == "" || err != nil {
+			t.Skipf("no %s in %q (TWOEFAY_PROGRAMS): no real relay is tested", name, programs)
+		}
 	}
 	shared.once.Do(func() { shared.relay, shared.err = start(programs) })
 	if shared.err != nil {
@@ -211,14 +213,25 @@ func (r *Relay) Answer(t *testing.T, what, challenge, number, phone string) int 
 	if what == "approve" && number != "" {
 		words = append(words, "--number", number)
 	}
+	return r.status(t, words...)
+}
+
+// ApproveNext lets a phone wait for a login and approve it, whatever its challenge is.
+func (r *Relay) ApproveNext(t *testing.T, number, phone string) int {
+	t.Helper()
+	return r.status(t, "phone", "watch", "--keys", phone, "--auto", "approve", "--number", number, "--once")
+}
+
+func (r *Relay) status(t *testing.T, words ...string) int {
+	t.Helper()
 	output, err := r.command(words...).CombinedOutput()
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	if err != nil {
 		t.Error(err, string(output))
 		return -1
-	}
-	if exit != nil {
-		return exit.ExitCode()
 	}
 	return 0
 }
