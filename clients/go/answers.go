@@ -53,7 +53,7 @@ func (a answer) refusal() error {
 		return foreign
 	}
 	code := Code(textOf(problem["code"]))
-	status, isKnown := statuses[code]
+	status, isKnown := statusOf[code]
 	if code == "" || problem["status"] != json.Number(strconv.Itoa(a.status)) || isKnown && status != a.status {
 		return foreign
 	}

@@ -5,9 +5,9 @@ import "encoding/json"
 // checkBinding checks a phone's entry of devices[] under each open secret. It returns the key to
 // pin, and its k.
 //
-// The website adds a secret k to the activation URI and draws the QR code itself, so the relay never
-// sees k. The phone makes an HMAC with it over its own key. So the key is pinned without trust in
-// the relay.
+// The website adds a secret k to the activation URI and draws the QR code itself, so the relay
+// never sees k. The phone makes an HMAC with it over its own key. So the key is pinned without
+// trust in the relay.
 func checkBinding(rules policy, device Object, token string, secrets [][]byte) (JWK, []byte, error) {
 	none := func(reason string) (JWK, []byte, error) { return JWK{}, nil, &BindingError{reason} }
 	binding, isText := device["binding"].(string)

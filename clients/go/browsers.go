@@ -13,8 +13,8 @@ const KnownBrowserLife = 180 * 24 * time.Hour
 // KnownBrowsers makes and checks a cookie that keeps an attacker who has a password from disturbing
 // the owner's logins.
 //
-// It lets nobody in and is no second factor. It only decides which logins share a limit. The form is
-// that of the other clients, so that all servers of a website accept it.
+// It lets nobody in and is no second factor. It only decides which logins share a limit. The form
+// is that of the other clients, so that all servers of a website accept it.
 type KnownBrowsers struct {
 	key    []byte
 	clock  func() time.Time
@@ -29,8 +29,8 @@ func NewKnownBrowsers(key []byte) (*KnownBrowsers, error) {
 	return &KnownBrowsers{key, time.Now, random}, nil
 }
 
-// Value returns the value of a cookie for this user. Set it with HttpOnly, Secure, SameSite=Lax and a
-// MaxAge of KnownBrowserLife, after a login whose proof was checked.
+// Value returns the value of a cookie for this user. Set it with HttpOnly, Secure, SameSite=Lax and
+// a MaxAge of KnownBrowserLife, after a login whose proof was checked.
 func (b *KnownBrowsers) Value(username string) (string, error) {
 	body := make([]byte, 20)
 	binary.BigEndian.PutUint64(body, uint64(b.clock().Unix()))

@@ -40,7 +40,9 @@ func TestCookieIsForOneUserAndHalfAYear(t *testing.T) {
 }
 
 func TestOtherTextsAreNoCookies(t *testing.T) {
-	for _, value := range []string{"", "x", "é", strings.Repeat("A", 70), strings.Repeat("=", 70), strings.Repeat("A", 1<<20)} {
+	for _, value := range []string{
+		"", "x", "é", strings.Repeat("A", 70), strings.Repeat("=", 70), strings.Repeat("A", 1<<20),
+	} {
 		if browsersAt(t, 0, now).Knows(value, "ada", time.Time{}) {
 			t.Error(value)
 		}

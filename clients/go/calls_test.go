@@ -77,7 +77,8 @@ func TestNumberIsChosenHereWithItsZeros(t *testing.T) {
 			t.Error("the numbers repeat", seen)
 		}
 		client.random = func(bytes []byte) error { return nil }
-		if login := must[Login](t)(client.Ask(background, "ada", AskOptions{})); login.Number != strings.Repeat("0", digits) {
+		login := must[Login](t)(client.Ask(background, "ada", AskOptions{}))
+		if login.Number != strings.Repeat("0", digits) {
 			t.Error(login.Number)
 		}
 	}
@@ -101,7 +102,7 @@ func TestLongPauseIsToldAndNotSlept(t *testing.T) {
 		code  Code
 		pause string
 	}{{Limited, "1"}, {Limited, "3600"}, {Unavailable, "30"}} {
-		relay := newScript(t, refuses(one.code, statuses[one.code], map[string]string{"retry-after": one.pause}))
+		relay := newScript(t, refuses(one.code, statusOf[one.code], map[string]string{"retry-after": one.pause}))
 		_, err := relay.relay().Ask(background, "ada", withNumber)
 		var refused *RefusedError
 		if !errors.Is(err, one.code) || !errors.As(err, &refused) || refused.RetryAfter == 0 {
@@ -231,7 +232,8 @@ func TestLostAnswerOfARegistrationLeadsToAnotherCode(t *testing.T) {
 	if keys, _ := relay.keys(); len(keys) != 2 {
 		t.Error(keys)
 	}
-	if sent := object(t, relay.requests[0].content); !reflect.DeepEqual(sent, Object{"username": "ada", "email": "ada@example.com"}) {
+	expected := Object{"username": "ada", "email": "ada@example.com"}
+	if sent := object(t, relay.requests[0].content); !reflect.DeepEqual(sent, expected) {
 		t.Error(sent)
 	}
 }
@@ -292,7 +294,8 @@ func TestRecordSurvivesASession(t *testing.T) {
 	options := AskOptions{Number: "47", IP: "192.0.2.7", Details: []Detail{{"a", "b"}}, Factors: []string{"push"}}
 	login := must[Login](t)(newScript(t, answers(201, aLogin)).relay().Ask(background, "ada", options))
 	var back Login
-	if err := json.Unmarshal(must[[]byte](t)(json.Marshal(login)), &back); err != nil || !reflect.DeepEqual(back, login) {
+	err := json.Unmarshal(must[[]byte](t)(json.Marshal(login)), &back)
+	if err != nil || !reflect.DeepEqual(back, login) {
 		t.Error(back, err)
 	}
 	if !login.HasPhone || login.Factor != "push" {
@@ -342,7 +345,8 @@ func TestWeakSettingsAreRefused(t *testing.T) {
 			t.Errorf("accepted: %+v", changed)
 		}
 	}
-	if rules, err := policyOf(good, "shop"); err != nil || rules.leastDigits != 2 || rules.audience() != good.Origin+"#shop" {
+	rules, err := policyOf(good, "shop")
+	if err != nil || rules.leastDigits != 2 || rules.audience() != good.Origin+"#shop" {
 		t.Error(rules, err)
 	}
 }

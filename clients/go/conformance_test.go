@@ -256,7 +256,9 @@ func failure(err error) Object {
 	case errors.As(err, &webhook):
 		return Object{"outcome": "refused", "error": webhook.Word(), "reason": webhook.Reason}
 	case errors.As(err, &refused):
-		found := Object{"outcome": "error", "error": refused.Word(), "code": string(refused.Code), "challenge": refused.Challenge}
+		found := Object{
+			"outcome": "error", "error": refused.Word(), "code": string(refused.Code), "challenge": refused.Challenge,
+		}
 		if refused.Number != "" {
 			found["number"] = refused.Number
 		}

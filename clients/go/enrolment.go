@@ -14,8 +14,8 @@ import (
 type Enrolment struct {
 	// Token is the user's id at the relay.
 	Token string
-	// URI is the link for an app on the same device, with the website's secret k. It is empty if the
-	// relay mails the code.
+	// URI is the link for an app on the same device, with the website's secret k. It is empty if
+	// the relay mails the code.
 	URI string
 	// SentTo is the masked address to which the relay mails the code.
 	SentTo string

@@ -117,8 +117,8 @@ const (
 
 func (c Code) Error() string { return string(c) }
 
-// statuses are those of the codes that this package knows.
-var statuses = map[Code]int{
+// statusOf has the status of each code that this package knows.
+var statusOf = map[Code]int{
 	Malformed: 400, Invalid: 400, Unauthenticated: 401, Forbidden: 403, ApprovalRequired: 403,
 	CodesLocked: 403, NotFound: 404, RouteNotFound: 404, MethodNotAllowed: 405, Conflict: 409,
 	AlreadyDecided: 409, ShownOnce: 409, TooLarge: 413, UnsupportedType: 415,
@@ -160,7 +160,7 @@ func (e *RefusedError) Error() string {
 
 // Word returns the code, or "refused" for a code that this package does not know.
 func (e *RefusedError) Word() string {
-	if _, isKnown := statuses[e.Code]; isKnown {
+	if _, isKnown := statusOf[e.Code]; isKnown {
 		return string(e.Code)
 	}
 	return "refused"
@@ -171,8 +171,8 @@ func (e *RefusedError) Is(target error) bool { return target == error(e.Code) }
 
 var (
 	isNumber = regexp.MustCompile(`^[0-9]{2,6}$`).MatchString
-	// isID knows an id of the relay: of a challenge, a phone, a user or a webhook. It fits in a path
-	// and in a column.
+	// isID knows an id of the relay: of a challenge, a phone, a user or a webhook. It fits in a
+	// path and in a column.
 	isID    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}$`).MatchString
 	isPause = regexp.MustCompile(`^[0-9]{1,9}$`).MatchString
 )

@@ -19,10 +19,13 @@ func TestUnambiguousObjectsAreRead(t *testing.T) {
 
 func TestWhatParsersReadDifferentlyIsRefused(t *testing.T) {
 	for _, text := range []string{
-		``, `[]`, `null`, `7`, `"a"`, `{`, `{"a": 1,}`, `{"a": 1} x`, `{} {}`, `{"a": NaN}`, `{"a": 01}`, "\ufeff{}", "{\"\xff\": 1}",
+		``, `[]`, `null`, `7`, `"a"`, `{`, `{"a": 1,}`, `{"a": 1} x`,
+		`{} {}`, `{"a": NaN}`, `{"a": 01}`, "\ufeff{}", "{\"\xff\": 1}",
 		`{"a": 1, "a": 1}`, `{"a": 1, "\u0061": 1}`, `{"x": [{"a": 1, "a": 2}]}`,
-		`{"a": "\ud800"}`, `{"a": "\udc00"}`, `{"a": "\ud800\ud800"}`, `{"a": "\ud800x"}`, `{"a": "\ud83d\ude00\uDE00"}`, `{"\uD800": 1}`,
-		`{"a": ` + strings.Repeat("[", mostDepth) + strings.Repeat("]", mostDepth) + `}`, strings.Repeat(`{"a":`, 1<<18),
+		`{"a": "\ud800"}`, `{"a": "\udc00"}`, `{"a": "\ud800\ud800"}`, `{"a": "\ud800x"}`,
+		`{"a": "\ud83d\ude00\uDE00"}`, `{"\uD800": 1}`,
+		`{"a": ` + strings.Repeat("[", mostDepth) + strings.Repeat("]", mostDepth) + `}`,
+		strings.Repeat(`{"a":`, 1<<18),
 	} {
 		if value, err := readObject([]byte(text)); err == nil {
 			t.Errorf("%.80s was read as %v", text, value)

@@ -218,8 +218,8 @@ func (r *Relay) Cancel(ctx context.Context, login Login) error {
 	return err
 }
 
-// Check checks an answer that came another way: the data of the webhook login.decided. It decides by
-// the answer, and spends the request of an approval as the last step.
+// Check checks an answer that came another way: the data of the webhook login.decided. It decides
+// by the answer, and spends the request of an approval as the last step.
 func (r *Relay) Check(ctx context.Context, login Login, answer Object) (Decision, error) {
 	if err := requireWord(answer); err != nil {
 		return Decision{}, err

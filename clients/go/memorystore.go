@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// MemoryStore is a store in memory. It forgets all pinned keys when the process ends: it is for tests
-// and trials.
+// MemoryStore is a store in memory. It forgets all pinned keys when the process ends: it is for
+// tests and trials.
 type MemoryStore struct {
 	mutex   sync.Mutex
 	tokens  map[string]string

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A QR code (ISO/IEC 18004) in byte mode with error correction of level M, in versions 1 to 40. It is
-// drawn here since its text holds k, which the relay must never see.
+// A QR code (ISO/IEC 18004) in byte mode with error correction of level M, in versions 1 to 40. It
+// is drawn here since its text holds k, which the relay must never see.
 //
 // The text becomes codewords. These are split into blocks, each block gets codewords for error
 // correction, and all are interleaved. They fill the modules that no pattern occupies, in a zigzag
@@ -39,7 +39,8 @@ func drawQR(data []byte, title string) (string, error) {
 	var svg strings.Builder
 	fmt.Fprintf(&svg, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">`,
 		width*qrScale, width*qrScale, width, width)
-	fmt.Fprintf(&svg, `<title>%s</title><path fill="#fff" d="M0 0h%dv%dH0z"/><path d="`, html.EscapeString(title), width, width)
+	fmt.Fprintf(&svg, `<title>%s</title><path fill="#fff" d="M0 0h%dv%dH0z"/><path d="`,
+		html.EscapeString(title), width, width)
 	for y := 0; y < code.size; y++ {
 		for x := 0; x < code.size; x++ {
 			begin := x
@@ -155,8 +156,8 @@ func qrData(data []byte, version int) []byte {
 	return codewords
 }
 
-// qrInterleave splits the codewords into blocks, adds the correction of each, and takes one codeword
-// of each block in turn. The last blocks have one more data codeword than the first.
+// qrInterleave splits the codewords into blocks, adds the correction of each, and takes one
+// codeword of each block in turn. The last blocks have one more data codeword than the first.
 func qrInterleave(data []byte, version int) []byte {
 	count, correction := qrBlocks[version], qrCorrection[version]
 	divisor := qrDivisor(correction)
@@ -198,7 +199,8 @@ func qrProduct(a, b byte) byte {
 	return byte(product)
 }
 
-// qrDivisor returns the generator polynomial of a degree, without its first coefficient, which is 1.
+// qrDivisor returns the generator polynomial of a degree, without its first coefficient, which is
+// 1.
 func qrDivisor(degree int) []byte {
 	divisor := make([]byte, degree)
 	divisor[degree-1] = 1
@@ -256,7 +258,8 @@ func (c *qrCode) drawPatterns() {
 	c.drawVersion()
 }
 
-// drawRings draws a finder pattern (radius 4, with its light edge) or an alignment pattern (radius 2).
+// drawRings draws a finder pattern (radius 4, with its light edge) or an alignment pattern (radius
+// 2).
 func (c *qrCode) drawRings(centerX, centerY, radius int) {
 	for y := centerY - radius; y <= centerY+radius; y++ {
 		for x := centerX - radius; x <= centerX+radius; x++ {
@@ -270,7 +273,8 @@ func (c *qrCode) drawRings(centerX, centerY, radius int) {
 	}
 }
 
-// alignmentLines returns the coordinates of the alignment patterns, evenly spaced from the far side.
+// alignmentLines returns the coordinates of the alignment patterns, evenly spaced from the far
+// side.
 func (c *qrCode) alignmentLines() []int {
 	if c.version == 1 {
 		return nil

@@ -67,35 +67,35 @@ func requireReason(t *testing.T, err error, reason string) {
 func TestLoginIsApprovedOnce(t *testing.T) {
 	real, store := realrelay.Shared(t), twoefay.NewMemoryStore()
 	relay := real.Client(t, store)
-	made, err := relay.Register(background, "ada", twoefay.RegisterOptions{Email: "ada@example.com"})
+	made, err := relay.Register(background, "anna", twoefay.RegisterOptions{Email: "anna@example.com"})
 	ok(t, err)
 	if svg, err := made.QR(); err != nil || !strings.HasPrefix(svg, "<svg") {
 		t.Error(svg, err)
 	}
-	if pinned, err := relay.Confirm(background, "ada"); len(pinned) != 0 || err != nil {
+	if pinned, err := relay.Confirm(background, "anna"); len(pinned) != 0 || err != nil {
 		t.Error(pinned, err)
 	}
-	real.Enrol(t, made.URI, "ada")
-	login := ask(t, relay, "ada", twoefay.AskOptions{
+	real.Enrol(t, made.URI, "anna")
+	login := ask(t, relay, "anna", twoefay.AskOptions{
 		IP: "192.0.2.7", UserAgent: browser, Service: "Payments", Action: "Pay",
 		Details: []twoefay.Detail{{Label: "amount", Value: "EUR 40.00"}, {Label: "to", Value: "Café Zoë"}},
 	})
 	if decision, err := relay.Wait(background, login, 0); decision.State != twoefay.Open || err != nil {
 		t.Error(decision, err)
 	}
-	real.Approve(t, login.Challenge, login.Number, "ada")
+	real.Approve(t, login.Challenge, login.Number, "anna")
 	decision := wait(t, relay, login) // it also pins the phone, which was bound since
 	if !decision.Approved() || decision.Proof != "signed" || decision.UserVerification != twoefay.NoVerification {
 		t.Error(decision)
 	}
-	isEnrolled, err := relay.IsEnrolled(background, "ada")
-	secrets, errSecrets := store.Secrets(background, "ada", time.Now())
+	isEnrolled, err := relay.IsEnrolled(background, "anna")
+	secrets, errSecrets := store.Secrets(background, "anna", time.Now())
 	if !isEnrolled || len(secrets) != 0 || err != nil || errSecrets != nil {
 		t.Error(isEnrolled, secrets, err, errSecrets)
 	}
 	_, err = relay.Wait(background, login, 0)
 	requireReason(t, err, "request_used")
-	factors, err := relay.Factors(background, "ada")
+	factors, err := relay.Factors(background, "anna")
 	if err != nil || len(factors) != 2 || factors[0].Kind != "pull" || factors[1].Kind != "mail" {
 		t.Error(factors, err)
 	}
@@ -192,8 +192,8 @@ func TestTextsOfABrowserRefuseNoLogin(t *testing.T) {
 	real := realrelay.Shared(t)
 	relay := enrolled(t, real, "dora", twoefay.NewMemoryStore())
 	for _, agent := range []string{
-		"", "Evil\u202e\u200b\x00/1\u3164", strings.Repeat("x", 9000), "\U000e0100\ufe0f", "Ünïcödé 😀", "latin \xe9\xff",
-		strings.Repeat("😀", 600),
+		"", "Evil\u202e\u200b\x00/1\u3164", strings.Repeat("x", 9000), "\U000e0100\ufe0f",
+		"Ünïcödé 😀", "latin \xe9\xff", strings.Repeat("😀", 600),
 	} {
 		login := ask(t, relay, "dora", twoefay.AskOptions{IP: "10.0.0.1:5555", UserAgent: agent})
 		real.Approve(t, login.Challenge, login.Number, "dora")
@@ -300,7 +300,8 @@ func TestCodesCountOnlyIfTheyAreAccepted(t *testing.T) {
 		t.Fatal(err)
 	}
 	real.Approve(t, refused.Challenge, refused.Number, "ida")
-	answer, err := relay.Call(background, "POST", "/user/ida/recovery-codes", twoefay.Object{"approval": refused.Challenge})
+	approved := twoefay.Object{"approval": refused.Challenge}
+	answer, err := relay.Call(background, "POST", "/user/ida/recovery-codes", approved)
 	ok(t, err)
 	codes := answer["codes"].([]any)
 	_, err = relay.Enter(background, ask(t, relay, "ida", twoefay.AskOptions{}), codes[0].(string))
@@ -315,7 +316,8 @@ func TestCodesCountOnlyIfTheyAreAccepted(t *testing.T) {
 		t.Error(decision, err)
 	}
 	login := ask(t, relay, "ida", twoefay.AskOptions{})
-	if decision, err := relay.Enter(background, login, "aaaa-aaaa-aaaa-aaaa"); decision.State != twoefay.Open || err != nil {
+	decision, err = relay.Enter(background, login, "aaaa-aaaa-aaaa-aaaa")
+	if decision.State != twoefay.Open || err != nil {
 		t.Error(decision, err)
 	}
 	ok(t, relay.Cancel(background, login))

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// The check of a receipt: after it, the website need not trust the relay (docs/websites/receipts.md).
+// The check of a receipt: after it, the website need not trust the relay
+// (docs/websites/receipts.md).
 //
 // Each fault has a stable word in ReceiptError. Nothing here spends the request: the caller does so
 // last, so that a receipt that fails another check uses up nothing.

@@ -20,13 +20,15 @@ var waitingHTML string
 
 var waitingPage = template.Must(template.New("waiting").Parse(waitingHTML))
 
-// SecondFactor is the second factor of a website: a handler with the page on which the visitor waits.
+// SecondFactor is the second factor of a website: a handler with the page on which the visitor
+// waits.
 //
 //	factor := twoefay.NewSecondFactor(relay, sessions, letIn)
 //	mux.Handle(factor.Path, factor)
 //
-// After the right password, call Start. The page shows how the login stands, unchecked, and that lets
-// nobody in. Only its POST checks the receipt, so a request of another site cannot let anybody in.
+// After the right password, call Start. The page shows how the login stands, unchecked, and that
+// lets nobody in. Only its POST checks the receipt, so a request of another site cannot let anybody
+// in.
 type SecondFactor struct {
 	// Path is that of the page, with a slash at its end: /second-factor/.
 	Path string
@@ -42,8 +44,8 @@ type SecondFactor struct {
 	onApproved func(http.ResponseWriter, *http.Request, string)
 }
 
-// NewSecondFactor makes a handler. onApproved runs with the user's name after the phone has approved
-// and the receipt was checked: it begins a new session of the website, and answers.
+// NewSecondFactor makes a handler. onApproved runs with the user's name after the phone has
+// approved and the receipt was checked: it begins a new session of the website, and answers.
 func NewSecondFactor(
 	relay *Relay, sessions Sessions, onApproved func(http.ResponseWriter, *http.Request, string),
 ) *SecondFactor {
@@ -180,8 +182,8 @@ func (f *SecondFactor) finish(w http.ResponseWriter, r *http.Request, found *pen
 	var unproved *ReceiptError
 	switch {
 	case errors.As(err, &unproved) && unproved.Reason == "request_used":
-		// The form came twice, and another submission has let the visitor in. This answer changes no
-		// session, so it can neither log the visitor out nor in again.
+		// The form came twice, and another submission has let the visitor in. This answer changes
+		// no session, so it can neither log the visitor out nor in again.
 		http.Redirect(w, r, f.Home, http.StatusSeeOther)
 	case err != nil:
 		f.end(w, r, found, f.explain(err))
@@ -209,7 +211,8 @@ func (f *SecondFactor) decide(r *http.Request, login Login, code string) (Decisi
 	return f.relay.Wait(r.Context(), login, 0)
 }
 
-// explain returns what the visitor is told of an error. Nobody is let in, and the log has the reason.
+// explain returns what the visitor is told of an error. Nobody is let in, and the log has the
+// reason.
 func (f *SecondFactor) explain(err error) notice {
 	var (
 		refused  *RefusedError

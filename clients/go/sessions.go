@@ -12,8 +12,8 @@ import (
 type Sessions interface {
 	// Load returns what was saved for this visitor, or nil.
 	Load(request *http.Request) ([]byte, error)
-	// Save replaces what was saved. Use an id that is new then: what somebody else has put into this
-	// browser must not be let in.
+	// Save replaces what was saved. Use an id that is new then: what somebody else has put into
+	// this browser must not be let in.
 	Save(writer http.ResponseWriter, request *http.Request, pending []byte) error
 	// Clear removes what was saved.
 	Clear(writer http.ResponseWriter, request *http.Request) error

@@ -31,8 +31,9 @@ type SQLStore struct {
 // NewSQLStore makes a store. Call CreateTables once before, or create the tables by other means.
 func NewSQLStore(db *sql.DB, dialect Dialect) *SQLStore { return &SQLStore{db, dialect} }
 
-// VARCHAR rather than TEXT: MySQL has no key over a TEXT. All rows are written by a key: a statement
-// that has to look for its rows would lock those of other users in MySQL, and end in deadlocks.
+// VARCHAR rather than TEXT: MySQL has no key over a TEXT. All rows are written by a key: a
+// statement that has to look for its rows would lock those of other users in MySQL, and end in
+// deadlocks.
 var tables = []string{
 	"twoefay_user (name VARCHAR(64) PRIMARY KEY, token VARCHAR(255) NOT NULL)",
 	"twoefay_secret (name VARCHAR(64) NOT NULL, k VARCHAR(64) NOT NULL, at BIGINT NOT NULL," +
@@ -46,15 +47,19 @@ var tables = []string{
 // CreateTables creates the tables that are missing.
 func (s *SQLStore) CreateTables(ctx context.Context) error {
 	for _, table := range tables {
-		if _, err := s.db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS "+table); err != nil {
+		_, err := s.db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS "+table)
+		if err != nil { // PostgreSQL fails if another process creates the table just now
+			_, err = s.db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS "+table)
+		}
+		if err != nil {
 			return failed(err)
 		}
 	}
 	return nil
 }
 
-// keyOf returns the name as a key. Databases compare texts without case or trailing spaces, as their
-// collation says: another user's phone must not count because of that.
+// keyOf returns the name as a key. Databases compare texts without case or trailing spaces, as
+// their collation says: another user's phone must not count because of that.
 func keyOf(username string) string {
 	sum := sha256.Sum256([]byte(username))
 	return hex.EncodeToString(sum[:])
@@ -149,8 +154,8 @@ func (s *SQLStore) insert(ctx context.Context, question, key, statement string, 
 	return false, err
 }
 
-// deleteOld deletes rows by their keys: a search by time would lock the others. It deletes some at a
-// time, so that one login does not wait for all.
+// deleteOld deletes rows by their keys: a search by time would lock the others. It deletes some at
+// a time, so that one login does not wait for all.
 func (s *SQLStore) deleteOld(ctx context.Context, table, column string, now time.Time, life time.Duration) error {
 	selected := "SELECT " + column + " FROM " + table + " WHERE at < ? LIMIT 100"
 	old, err := s.column(ctx, selected, now.Add(-life).Unix())

@@ -15,7 +15,8 @@ const (
 // Store is where a website keeps pinned keys, secrets of open enrolments and open requests. It is
 // what makes the relay untrusted, so keep it in the website's own database: see SQLStore.
 //
-// Each method is atomic, for all processes of the website. Names of users are compared byte by byte.
+// Each method is atomic, for all processes of the website. Names of users are compared byte by
+// byte.
 type Store interface {
 	// AddUser stores the user's id at the relay; a later one replaces it.
 	AddUser(ctx context.Context, username, token string) error
@@ -24,21 +25,23 @@ type Store interface {
 
 	// AddSecret stores the k of an open enrolment. A user may have several.
 	AddSecret(ctx context.Context, username string, k []byte, now time.Time) error
-	// Secrets returns the user's ks of the last day: later a code that somebody kept must not count.
+	// Secrets returns the user's ks of the last day: later a code that somebody kept must not
+	// count.
 	Secrets(ctx context.Context, username string, now time.Time) ([][]byte, error)
 
-	// Pin pins a key and deletes every k of the user. It returns false, and changes nothing, if this
-	// k is not there any more, or if the phone has a key already: a key is never replaced. Of two
-	// calls that run at once, one pins.
+	// Pin pins a key and deletes every k of the user. It returns false, and changes nothing, if
+	// this k is not there any more, or if the phone has a key already: a key is never replaced. Of
+	// two calls that run at once, one pins.
 	Pin(ctx context.Context, username, device string, key JWK, k []byte) (bool, error)
-	// Pins returns the pinned keys of this user by device, and of nobody else. Unpinned ones are left
-	// out.
+	// Pins returns the pinned keys of this user by device, and of nobody else. Unpinned ones are
+	// left out.
 	Pins(ctx context.Context, username string) (map[string]JWK, error)
 	// WasPinned says whether a phone of this user was ever pinned, even if it was unpinned since.
 	WasPinned(ctx context.Context, username string) (bool, error)
 	// Unpin revokes a key for ever, but keeps its row: WasPinned must stay true.
 	Unpin(ctx context.Context, username, device string) error
-	// UnpinByToken does the same for the user with this id at the relay, and nothing if there is none.
+	// UnpinByToken does the same for the user with this id at the relay, and nothing if there is
+	// none.
 	UnpinByToken(ctx context.Context, token, device string) error
 	// Forget deletes everything about the user, also that a phone was pinned.
 	Forget(ctx context.Context, username string) error

@@ -25,8 +25,9 @@ type Event struct {
 
 // Webhooks receives the relay's webhooks: Standard Webhooks 1.0.
 //
-// The signature is checked over the bytes as they arrived, before one of them is parsed. Never let a
-// user in by a webhook alone: pass its data to Relay.Check, with the login that this browser began.
+// The signature is checked over the bytes as they arrived, before one of them is parsed. Never let
+// a user in by a webhook alone: pass its data to Relay.Check, with the login that this browser
+// began.
 type Webhooks struct {
 	keys  [][]byte
 	store Store
@@ -101,8 +102,8 @@ func readEvent(id string, body []byte) (Event, error) {
 	return Event{id, kind, timestamp, data}, nil
 }
 
-// Receive handles a webhook, and returns the status to answer: 204, 400, or 500 with the error of act
-// or of the store. After 500 the relay sends the webhook again.
+// Receive handles a webhook, and returns the status to answer: 204, 400, or 500 with the error of
+// act or of the store. After 500 the relay sends the webhook again.
 //
 // act runs before the id is stored, so no event is lost. It may run twice if the process dies in
 // between: let it have the same effect then.

@@ -59,7 +59,8 @@ func TestFailedActRunsAgain(t *testing.T) {
 	receiver, acts := inbox(t, NewMemoryStore()), &counter{failures: 1}
 	header, body := signedWebhook(t, "e1", "login.decided", Object{})
 	for _, expected := range []int{500, 204, 204} {
-		if status, err := receiver.Receive(background, header, body, acts.act); status != expected || (err != nil) != (status == 500) {
+		status, err := receiver.Receive(background, header, body, acts.act)
+		if status != expected || (err != nil) != (status == 500) {
 			t.Error(status, err)
 		}
 	}
@@ -88,7 +89,8 @@ func TestUnboundPhoneIsUnpinned(t *testing.T) {
 	}
 	for _, token := range []string{"t-nobody", "t-ada"} {
 		header, body := signedWebhook(t, token, "device.unbound", Object{"token": token, "device": "d1"})
-		if status, err := inbox(t, store).Receive(background, header, body, (&counter{}).act); status != 204 || err != nil {
+		status, err := inbox(t, store).Receive(background, header, body, (&counter{}).act)
+		if status != 204 || err != nil {
 			t.Error(status, err)
 		}
 		if pins, _ := store.Pins(background, "ada"); (len(pins) == 0) != (token == "t-ada") {
@@ -113,7 +115,8 @@ func TestHandlerAnswers(t *testing.T) {
 		body     string
 		expected int
 	}{
-		{"GET", header, string(body), 405}, {"POST", header, string(body), 204}, {"POST", http.Header{}, string(body), 400},
+		{"GET", header, string(body), 405}, {"POST", header, string(body), 204},
+		{"POST", http.Header{}, string(body), 400},
 		{"POST", header, strings.Repeat("x", mostBytes+1), 400},
 	} {
 		request := httptest.NewRequest(one.method, "/webhook", strings.NewReader(one.body))

@@ -22,7 +22,8 @@ const (
 	answerTime = 15 * time.Second
 )
 
-// requireOrigin checks the relay's origin. Phones sign it, so it must be that of the relay's settings.
+// requireOrigin checks the relay's origin. Phones sign it, so it must be that of the relay's
+// settings.
 func requireOrigin(origin string) error {
 	parts, err := url.Parse(origin)
 	if err != nil || parts.Scheme != "https" || parts.Hostname() == "" || parts.User != nil ||
@@ -54,8 +55,9 @@ func websiteOf(file string) (string, error) {
 	return name, nil
 }
 
-// httpClient makes a client that trusts the relay's own authority, and no other. It offers HTTP/2 and
-// HTTP/1.1, and the relay picks. Proxies of the environment are ignored, redirects not followed.
+// httpClient makes a client that trusts the relay's own authority, and no other. It offers HTTP/2
+// and HTTP/1.1, and the relay picks. Proxies of the environment are ignored, redirects not
+// followed.
 func httpClient(ca, certificate, key string) (*http.Client, error) {
 	authority, err := os.ReadFile(ca)
 	if err != nil {
@@ -126,7 +128,8 @@ func (r *Relay) lost(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		// The connection may be dead without saying so, and HTTP/2 would use it for the next request.
+		// The connection may be dead without saying so, and HTTP/2 would use it for the next
+		// request.
 		r.http.CloseIdleConnections()
 	}
 	return &UnreachableError{err}

@@ -114,7 +114,8 @@ const (
 )
 
 func askedLogin() Login {
-	return Login{Challenge: strings.Repeat("c", 32), Number: "47", AskedAt: now, Sent: Sent{Username: "ada", Request: "r"}}
+	sent := Sent{Username: "ada", Request: "r"}
+	return Login{Challenge: strings.Repeat("c", 32), Number: "47", AskedAt: now, Sent: sent}
 }
 
 // step is one answer of a scripted relay, which comes after a time.

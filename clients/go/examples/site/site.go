@@ -150,7 +150,8 @@ func (s *site) firstCode(ctx context.Context, username string) (*twoefay.Enrolme
 	return &code, err
 }
 
-// requirePhone looks for a phone that counts, also for one that the help desk has let the user bind.
+// requirePhone looks for a phone that counts, also for one that the help desk has let the user
+// bind.
 func (s *site) requirePhone(ctx context.Context, username string) error {
 	pins, err := s.store.Pins(ctx, username)
 	if err != nil || len(pins) > 0 {
