@@ -122,7 +122,7 @@ func (w *Webhooks) Receive(
 		return http.StatusNoContent, nil
 	}
 	token, device := textOf(event.Data["token"]), textOf(event.Data["device"])
-	if event.Type == "device.unbound" && token != "" && device != "" {
+	if event.Type == "device.unbound" && isID(token) && isID(device) {
 		// A lost phone must not count, whatever the relay says later. The user stays one who had a
 		// phone: the relay, which signs webhooks, cannot make room for another one.
 		if err := w.store.UnpinByToken(ctx, token, device); err != nil {

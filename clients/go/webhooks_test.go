@@ -105,6 +105,25 @@ func TestUnboundPhoneIsUnpinned(t *testing.T) {
 	}
 }
 
+// failingStore fails if anything is unpinned.
+type failingStore struct{ *MemoryStore }
+
+func (failingStore) UnpinByToken(context.Context, string, string) error {
+	return errors.New("a text that the database does not take")
+}
+
+func TestOddIDsDoNotReachTheStore(t *testing.T) {
+	for _, id := range []any{"", "\x00", strings.Repeat("x", 129), 7, nil} {
+		for _, data := range []Object{{"token": id, "device": "d1"}, {"token": "t", "device": id}} {
+			header, body := signedWebhook(t, "e1", "device.unbound", data)
+			receiver := inbox(t, failingStore{NewMemoryStore()})
+			if status, err := receiver.Receive(background, header, body, (&counter{}).act); status != 204 || err != nil {
+				t.Errorf("%q: %d %v", id, status, err)
+			}
+		}
+	}
+}
+
 func TestHandlerAnswers(t *testing.T) {
 	acts := &counter{}
 	handler := inbox(t, NewMemoryStore()).Handler(acts.act)

@@ -36,6 +36,7 @@ func Check(t *testing.T, store twoefay.Store) {
 		"secret pins one phone":                         secretPinsOnePhone,
 		"one of two secrets pins a phone":               oneOfTwoSecretsPins,
 		"pin closes all open enrolments":                pinClosesAllOpenEnrolments,
+		"users enrol at once":                           usersEnrolAtOnce,
 		"old secrets do not count":                      oldSecretsDoNotCount,
 		"unpinned phone leaves a trace":                 unpinnedPhoneLeavesATrace,
 		"only the user's own phone is unpinned":         onlyTheUsersOwnPhoneIsUnpinned,
@@ -225,6 +226,35 @@ func pinClosesAllOpenEnrolments(t *testing.T, store twoefay.Store) {
 	no(t)(store.Pin(ctx, "ada", "d1", other, third))
 	secrets(t, store, "ada", now, 1)
 	pins(t, store, "ada", map[string]twoefay.JWK{"d1": key})
+}
+
+// usersEnrolAtOnce finds users who wait for each other: a database may lock more than their rows.
+func usersEnrolAtOnce(t *testing.T, store twoefay.Store) {
+	enrolled := once(t, func(i int) (bool, error) {
+		name := fmt.Sprintf("user %d", i)
+		for round := 0; round < 5; round++ {
+			k := []byte(fmt.Sprintf("%s, round %d", name, round))
+			if err := store.AddUser(ctx, name, name); err != nil {
+				return false, err
+			}
+			if err := store.AddSecret(ctx, name, k, now); err != nil {
+				return false, err
+			}
+			if isPinned, err := store.Pin(ctx, name, "d1", key, k); err != nil || !isPinned {
+				return false, err
+			}
+			if err := store.UnpinByToken(ctx, name, "d1"); err != nil {
+				return false, err
+			}
+			if err := store.Forget(ctx, name); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+	if enrolled != goroutines {
+		t.Error(enrolled)
+	}
 }
 
 func oldSecretsDoNotCount(t *testing.T, store twoefay.Store) {
