@@ -2,7 +2,6 @@ package twoefay
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -37,7 +36,7 @@ func (a answer) read(statuses ...int) (Object, error) {
 	}
 	object, err := readObject(a.body)
 	if err != nil {
-		return nil, &OddAnswerError{"the answer is no object of JSON: " + err.Error(), a.status}
+		return nil, &OddAnswerError{"the answer is not an object of JSON: " + err.Error(), a.status}
 	}
 	return object, nil
 }
@@ -64,7 +63,7 @@ func (a answer) refusal() error {
 func text(object Object, name string) (string, error) {
 	value, isText := object[name].(string)
 	if !isText {
-		return "", odd(name + " is no text")
+		return "", odd(name + " is not a text")
 	}
 	return value, nil
 }
@@ -73,7 +72,7 @@ func text(object Object, name string) (string, error) {
 func identity(object Object, name string) (string, error) {
 	value, err := text(object, name)
 	if err == nil && !isID(value) {
-		err = odd(name + " is no id")
+		err = odd(name + " is not an id of a relay")
 	}
 	return value, err
 }
@@ -96,7 +95,7 @@ func objects(object Object, name string) ([]Object, error) {
 		found[i] = value
 	}
 	if !isList {
-		return nil, odd(fmt.Sprintf("%s is no list of objects", name))
+		return nil, odd(name + " is not a list of objects")
 	}
 	return found, nil
 }

@@ -13,8 +13,8 @@ const KnownBrowserLife = 180 * 24 * time.Hour
 // KnownBrowsers makes and checks a cookie that keeps an attacker who has a password from disturbing
 // the owner's logins.
 //
-// It lets nobody in and is no second factor. It only decides which logins share a limit. The form
-// is that of the other clients, so that all servers of a website accept it.
+// It lets nobody in and is not a second factor. It only decides which logins share a limit. The
+// form is that of the other clients, so that all servers of a website accept it.
 type KnownBrowsers struct {
 	key    []byte
 	clock  func() time.Time

@@ -71,7 +71,7 @@ func (r *Relay) Register(ctx context.Context, username string, options RegisterO
 	}
 	activation, isObject := answer["activation"].(Object)
 	if !isObject {
-		return Enrolment{}, odd("activation is no object")
+		return Enrolment{}, odd("activation is not an object")
 	}
 	token, err := identity(answer, "token")
 	if err != nil {
@@ -172,11 +172,11 @@ var isPlainURI = regexp.MustCompile(`^[A-Za-z0-9%&=._~:/?-]+$`).MatchString
 // that hides the one of the website.
 func requireOpenEnd(uri string) error {
 	if !strings.HasPrefix(uri, uriStart) || len(uri) > mostURI || !isPlainURI(uri) {
-		return odd("the relay's activation is no URI to which k can be added")
+		return odd("the activation is not a URI to which k can be added")
 	}
 	values, err := url.ParseQuery(strings.TrimPrefix(uri, uriStart))
 	if err != nil || values.Has("k") {
-		return odd("the relay's activation already has a k")
+		return odd("the activation already has a k")
 	}
 	return nil
 }

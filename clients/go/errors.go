@@ -31,8 +31,8 @@ func (e *UnreachableError) Unwrap() error { return e.Cause }
 // Word returns "unreachable".
 func (e *UnreachableError) Word() string { return "unreachable" }
 
-// OddAnswerError says that the answer is none of a relay: a proxy has answered, or the relay lies.
-// Never conclude anything about a user from it.
+// OddAnswerError says that the answer is not that of a relay: a proxy has answered, or the relay
+// lies. Never conclude anything about a user from it.
 type OddAnswerError struct {
 	What string
 	// Status is 0 if the answer itself was in order, but not its content.

@@ -22,7 +22,7 @@ func readObject(data []byte) (Object, error) {
 		return nil, errors.New("not JSON")
 	}
 	if hasHalfCharacter(data) {
-		return nil, errors.New("half of a surrogate pair is no character")
+		return nil, errors.New("half of a surrogate pair")
 	}
 	reader := json.NewDecoder(bytes.NewReader(data))
 	reader.UseNumber()
@@ -120,7 +120,7 @@ func escaped(data []byte, at int) uint64 {
 	return unit
 }
 
-// isInteger says whether a value is a number without fraction and exponent: true and 1.0 are none.
+// isInteger says whether a value is a number without fraction and exponent: true and 1.0 are not.
 func isInteger(value any) bool {
 	number, isNumber := value.(json.Number)
 	return isNumber && !strings.ContainsAny(number.String(), ".eE")

@@ -120,7 +120,7 @@ func requireWord(answer Object) error {
 	case "success", "failure", "wait":
 		return nil
 	default:
-		return odd("login is none of success, failure and wait")
+		return odd("login must be success, failure or wait")
 	}
 }
 
@@ -333,7 +333,7 @@ func (r *Relay) post(ctx context.Context, asked question, options AskOptions) (O
 		return nil, err
 	}
 	if answer["number"] != nil && !isNumber(number) {
-		return nil, odd("the number is none")
+		return nil, odd("the number must have two to six digits")
 	}
 	// Without a number, no phone can answer.
 	if number != "" && asked.Number != "" && number != asked.Number {

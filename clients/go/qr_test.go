@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// textOfSize is no pattern that a code could hold by chance.
+// textOfSize returns a text without a pattern that a wrong decoder could guess.
 func textOfSize(size int) string {
 	var text strings.Builder
 	for i := 0; text.Len() < size; i++ {

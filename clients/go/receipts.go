@@ -157,7 +157,7 @@ func readReceipt(receipt string, key JWK) (Object, Object, error) {
 	}
 	public, err := key.public()
 	if err != nil {
-		return nil, nil, errors.New("twoefay: the store holds a key that is none")
+		return nil, nil, errors.New("twoefay: the store holds an invalid key")
 	}
 	if !signed.isSignedBy(public) {
 		return nil, nil, unproved("signature")

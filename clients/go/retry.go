@@ -110,7 +110,7 @@ func mayPass(err error, method string) bool {
 }
 
 // Call calls any other route of docs/websites/api.md, with the same retries and errors. The body
-// becomes JSON; nil is none.
+// becomes JSON; with nil there is no body.
 func (r *Relay) Call(ctx context.Context, method, path string, body any) (Object, error) {
 	made, err := newCall(method, path, body)
 	if err != nil {

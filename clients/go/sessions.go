@@ -39,7 +39,7 @@ func NewCookieSessions(key []byte) (*CookieSessions, error) {
 	return &CookieSessions{key}, nil
 }
 
-// Load implements Sessions. A cookie that the website has not signed is none.
+// Load implements Sessions. It ignores a cookie that the website has not signed.
 func (s *CookieSessions) Load(request *http.Request) ([]byte, error) {
 	cookie, err := request.Cookie(cookieName)
 	if err != nil || len(cookie.Value) > mostCookie {

@@ -2,7 +2,8 @@
 //
 //	go run ./examples/site -relay https://localhost:8080 -files ~/trial
 //
-// The directory has the relay's and the website's files: relay/ca.pem, shop.pem and shop.key.
+// Browsers accept its secure cookies without TLS only because it is on localhost. The directory has
+// the relay's and the website's files: relay/ca.pem, shop.pem and shop.key.
 package main
 
 import (
