@@ -1,0 +1,298 @@
+/**
+ * Stores in databases, over the driver that the website has already: `pg`, `mysql2/promise`,
+ * `better-sqlite3` or `node:sqlite`. The tables are those of the Python client.
+ */
+
+import { decode, encode } from "../jws.js";
+import { EVENT_LIFE, keyOf, REQUEST_LIFE, SECRET_LIFE } from "./store.js";
+
+// VARCHAR rather than TEXT: MySQL has no key over a TEXT.
+const TABLES = [
+  "twoefay_user (name VARCHAR(64) PRIMARY KEY, token VARCHAR(255) NOT NULL)",
+  "twoefay_secret (name VARCHAR(64) NOT NULL, k VARCHAR(64) PRIMARY KEY, at BIGINT NOT NULL)",
+  "twoefay_phone (name VARCHAR(64) NOT NULL, device VARCHAR(255) NOT NULL,"
+    + " jwk VARCHAR(1000) NOT NULL, revoked SMALLINT DEFAULT 0 NOT NULL,"
+    + " PRIMARY KEY (name, device))",
+  "twoefay_request (request VARCHAR(64) PRIMARY KEY, at BIGINT NOT NULL)",
+  "twoefay_event (event VARCHAR(255) PRIMARY KEY, at BIGINT NOT NULL)",
+];
+const ATTEMPTS = 5;
+
+/** Ends a transaction without an effect. */
+class Undo extends Error {}
+
+/**
+ * What the stores share. A subclass has three methods:
+ *
+ * - `transaction(work)` runs `work(run)` in a transaction, and undoes it if that throws.
+ *   `run(statement, ...values)` returns `rows` and `count`, the number of changed rows.
+ * - `insert(run, statement, ...values)` returns false if the row is there already.
+ * - `isCollision(error)` is true if the database gave up one of two transactions for the other.
+ */
+class DatabaseStore {
+  #tables = null;
+
+  async addUser(username, token) {
+    await this.#run(async (run) => {
+      const name = keyOf(username);
+      const insert = "INSERT INTO twoefay_user (name, token) VALUES (?, ?)";
+      if (await this.insert(run, insert, name, token)) return;
+      await run("UPDATE twoefay_user SET token = ? WHERE name = ?", token, name);
+    });
+  }
+
+  async token(username) {
+    const rows = await this.#rows("SELECT token FROM twoefay_user WHERE name = ?", keyOf(username));
+    return rows.length > 0 ? rows[0].token : null;
+  }
+
+  async addSecret(username, k, now) {
+    await this.#deleteOld("twoefay_secret", now - SECRET_LIFE);
+    const insert = "INSERT INTO twoefay_secret (name, k, at) VALUES (?, ?, ?)";
+    await this.#run((run) => run(insert, keyOf(username), encode(k), now));
+  }
+
+  async secrets(username, now) {
+    const select = "SELECT k FROM twoefay_secret WHERE name = ? AND at > ?";
+    return (await this.#rows(select, keyOf(username), now - SECRET_LIFE)).map(({ k }) => decode(k));
+  }
+
+  async pin(username, device, jwk, k) {
+    const name = keyOf(username);
+    try {
+      await this.#run(async (run) => {
+        // First: of two that run at once, the second waits here, and then finds no row.
+        const remove = "DELETE FROM twoefay_secret WHERE name = ?";
+        if ((await run(`${remove} AND k = ?`, name, encode(k))).count !== 1) throw new Undo();
+        await run(remove, name);
+        const insert = "INSERT INTO twoefay_phone (name, device, jwk) VALUES (?, ?, ?)";
+        if (!await this.insert(run, insert, name, device, JSON.stringify(jwk))) throw new Undo();
+      });
+    } catch (error) {
+      if (error instanceof Undo) return false;
+      throw error;
+    }
+    return true;
+  }
+
+  async pins(username) {
+    const select = "SELECT device, jwk FROM twoefay_phone WHERE name = ? AND revoked = 0";
+    const rows = await this.#rows(select, keyOf(username));
+    return new Map(rows.map(({ device, jwk }) => [device, JSON.parse(jwk)]));
+  }
+
+  async wasPinned(username) {
+    const select = "SELECT device FROM twoefay_phone WHERE name = ?";
+    return (await this.#rows(select, keyOf(username))).length > 0;
+  }
+
+  async unpin(username, device) {
+    const revoke = "UPDATE twoefay_phone SET revoked = 1 WHERE name = ? AND device = ?";
+    await this.#run((run) => run(revoke, keyOf(username), device));
+  }
+
+  async unpinByToken(token, device) {
+    const revoke = "UPDATE twoefay_phone SET revoked = 1 WHERE device = ?"
+      + " AND name IN (SELECT name FROM twoefay_user WHERE token = ?)";
+    await this.#run((run) => run(revoke, device, token));
+  }
+
+  async forget(username) {
+    await this.#run(async (run) => {
+      for (const table of ["user", "secret", "phone"]) {
+        await run(`DELETE FROM twoefay_${table} WHERE name = ?`, keyOf(username));
+      }
+    });
+  }
+
+  async open(request, now) {
+    await this.#deleteOld("twoefay_request", now - REQUEST_LIFE);
+    const insert = "INSERT INTO twoefay_request (request, at) VALUES (?, ?)";
+    await this.#run((run) => run(insert, request, now));
+  }
+
+  async spend(request) {
+    const remove = "DELETE FROM twoefay_request WHERE request = ?";
+    return (await this.#run((run) => run(remove, request))).count === 1;
+  }
+
+  async hasSeen(event) {
+    const select = "SELECT event FROM twoefay_event WHERE event = ?";
+    return (await this.#rows(select, event)).length > 0;
+  }
+
+  async see(event, now) {
+    await this.#deleteOld("twoefay_event", now - EVENT_LIFE);
+    const insert = "INSERT INTO twoefay_event (event, at) VALUES (?, ?)";
+    await this.#run((run) => this.insert(run, insert, event, now));
+  }
+
+  // In a transaction of its own: MySQL locks the gap in which it finds no row, and two that then
+  // insert into it would wait for each other.
+  async #deleteOld(table, before) {
+    await this.#run((run) => run(`DELETE FROM ${table} WHERE at < ?`, before));
+  }
+
+  async #rows(statement, ...values) {
+    return (await this.#run((run) => run(statement, ...values))).rows;
+  }
+
+  /** Runs a transaction, and again if it collided with another one: nothing of it was done then. */
+  async #run(work) {
+    this.#tables ??= this.#create().catch((error) => {
+      this.#tables = null;
+      throw error;
+    });
+    await this.#tables;
+    return this.#attempt(work);
+  }
+
+  async #create() {
+    for (const table of TABLES) {
+      await this.#attempt((run) => run(`CREATE TABLE IF NOT EXISTS ${table}`));
+    }
+  }
+
+  async #attempt(work) {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.transaction(work);
+      } catch (error) {
+        if (!this.isCollision(error) || attempt === ATTEMPTS) throw error;
+      }
+    }
+  }
+}
+
+/** A store in PostgreSQL. `pool` is a `Pool` of the package `pg`. */
+export class PostgreSQLStore extends DatabaseStore {
+  #pool;
+
+  constructor(pool) {
+    super();
+    this.#pool = pool;
+  }
+
+  async transaction(work) {
+    const client = await this.#pool.connect();
+    let fault;
+    try {
+      await client.query("BEGIN");
+      const result = await work(async (statement, ...values) => {
+        let number = 0;
+        const { rows, rowCount } = await client.query(
+          statement.replace(/\?/g, () => `$${++number}`), values);
+        return { rows, count: rowCount };
+      });
+      await client.query("COMMIT");
+      return result;
+    } catch (error) {
+      // A connection that cannot even undo is not given back to the pool.
+      await client.query("ROLLBACK").catch((broken) => (fault = broken));
+      throw error;
+    } finally {
+      client.release(fault);
+    }
+  }
+
+  async insert(run, statement, ...values) {
+    return (await run(`${statement} ON CONFLICT DO NOTHING`, ...values)).count === 1;
+  }
+
+  isCollision({ code }) {
+    // A row twice is one, too: two processes that create a table at once meet in the catalogue.
+    return ["40001", "40P01", "23505"].includes(code);
+  }
+}
+
+/** A store in MySQL or MariaDB. `pool` is a pool of `mysql2/promise`. */
+export class MySQLStore extends DatabaseStore {
+  #pool;
+
+  constructor(pool) {
+    super();
+    this.#pool = pool;
+  }
+
+  async transaction(work) {
+    const connection = await this.#pool.getConnection();
+    let isBroken = false;
+    try {
+      await connection.beginTransaction();
+      const result = await work(async (statement, ...values) => {
+        const [rows] = await connection.execute(statement, values);
+        return { rows, count: rows.affectedRows };
+      });
+      await connection.commit();
+      return result;
+    } catch (error) {
+      await connection.rollback().catch(() => (isBroken = true));
+      throw error;
+    } finally {
+      if (isBroken) connection.destroy();
+      else connection.release();
+    }
+  }
+
+  async insert(run, statement, ...values) {
+    try {
+      await run(statement, ...values);
+      return true;
+    } catch (error) {
+      // `INSERT IGNORE` would hide other faults, too: it clips texts that are too long.
+      if (error.code === "ER_DUP_ENTRY") return false;
+      throw error;
+    }
+  }
+
+  isCollision({ code }) {
+    return code === "ER_LOCK_DEADLOCK";
+  }
+}
+
+/**
+ * A store in a file of SQLite, for a website on one machine. `database` is a `Database` of
+ * better-sqlite3 or a `DatabaseSync` of node:sqlite, which nothing else uses.
+ */
+export class SQLiteStore extends DatabaseStore {
+  #database;
+  #last = Promise.resolve();
+
+  constructor(database) {
+    super();
+    this.#database = database;
+    database.exec("PRAGMA busy_timeout = 10000"); // another process may write
+  }
+
+  /** One after the other: all share the connection. */
+  transaction(work) {
+    const next = this.#last.then(() => this.#transaction(work));
+    this.#last = next.catch(() => {});
+    return next;
+  }
+
+  async #transaction(work) {
+    const database = this.#database;
+    database.exec("BEGIN IMMEDIATE");
+    try {
+      const result = await work(async (statement, ...values) => {
+        const prepared = database.prepare(statement);
+        if (statement.startsWith("SELECT")) return { rows: prepared.all(...values), count: 0 };
+        return { rows: [], count: Number(prepared.run(...values).changes) };
+      });
+      database.exec("COMMIT");
+      return result;
+    } catch (error) {
+      database.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  async insert(run, statement, ...values) {
+    return (await run(`${statement} ON CONFLICT DO NOTHING`, ...values)).count === 1;
+  }
+
+  isCollision() {
+    return false;
+  }
+}
