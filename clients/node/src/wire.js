@@ -9,18 +9,19 @@ import { connect, constants } from "node:http2";
 import { Unreachable } from "./errors.js";
 
 const MOST_BYTES = 1 << 20;
+/** Requests at once on a connection, until the relay has named its limit. */
 const MOST_STREAMS = 100;
-/** Seconds for an answer, beyond those for which the relay may hold the request. */
-const ANSWER_TIME = 15;
-const CONNECT_TIME = 5;
-const IDLE_TIME = 30;
+/** Seconds: for an answer, beyond those for which the relay may hold the request. */
+const TIMES = { answer: 15, connect: 5, idle: 30 };
 
 export class Wire {
   #connections = new Set();
+  #mostStreams = MOST_STREAMS;
 
   /** `tls` has `ca`, `cert` and `key`. The authority of the relay is trusted, and no other. */
-  constructor(origin, tls) {
+  constructor(origin, tls, times = TIMES) {
     this.origin = origin;
+    this.times = times;
     // Said explicitly: an environment variable could switch verification off.
     this.options = { ...tls, rejectUnauthorized: true, settings: { enablePush: false } };
   }
@@ -33,8 +34,8 @@ export class Wire {
       return await connection.exchange(call);
     } catch (error) {
       if (error instanceof Unreachable) throw error;
-      const why = error.code ?? error.message;
-      throw new Unreachable(`the relay gave no answer: ${why}`, { cause: error });
+      const { code, message } = error.cause ?? error; // of the connection, or of the request
+      throw new Unreachable(`the relay gave no answer: ${code ?? message}`, { cause: error });
     }
   };
 
@@ -45,9 +46,12 @@ export class Wire {
 
   #connection() {
     for (const connection of this.#connections) {
-      if (connection.hasRoom) return connection;
+      if (connection.hasRoom(this.#mostStreams)) return connection;
     }
-    const made = new Connection(this.origin, this.options, () => this.#connections.delete(made));
+    const made = new Connection(this.origin, this.options, this.times, {
+      onLimit: (most) => (this.#mostStreams = Math.min(most, MOST_STREAMS)),
+      onEnd: () => this.#connections.delete(made),
+    });
     this.#connections.add(made);
     return made;
   }
@@ -59,12 +63,15 @@ class Connection {
   #running = 0;
   #idle;
   #onEnd;
+  #times;
 
-  constructor(origin, options, onEnd) {
+  constructor(origin, options, times, { onLimit, onEnd }) {
+    this.#times = times;
     this.#onEnd = onEnd;
     this.#session = connect(origin, options);
+    this.#session.on("remoteSettings", (settings) => onLimit(settings.maxConcurrentStreams));
     const late = setTimeout(() => this.#session.destroy(new Error("no connection in time")),
-      CONNECT_TIME * 1000);
+      times.connect * 1000);
     this.#session.once("connect", () => clearTimeout(late));
     this.#session.once("close", () => {
       clearTimeout(late);
@@ -74,11 +81,9 @@ class Connection {
     this.#session.on("error", () => {}); // each request has its own
   }
 
-  get hasRoom() {
-    const { closed, destroyed, remoteSettings } = this.#session;
-    if (this.#isRetired || closed || destroyed) return false;
-    const most = Math.min(remoteSettings?.maxConcurrentStreams ?? MOST_STREAMS, MOST_STREAMS);
-    return this.#running < most;
+  hasRoom(mostStreams) {
+    const { closed, destroyed } = this.#session;
+    return !this.#isRetired && !closed && !destroyed && this.#running < mostStreams;
   }
 
   /** Takes no further requests, and closes the connection when the running ones have ended. */
@@ -107,7 +112,7 @@ class Connection {
   #end() {
     if (--this.#running > 0 || this.#isRetired) return;
     this.#session.unref();
-    this.#idle = setTimeout(() => this.retire(), IDLE_TIME * 1000).unref();
+    this.#idle = setTimeout(() => this.retire(), this.#times.idle * 1000).unref();
   }
 
   #request({ method, path, body, headers, hold = 0 }) {
@@ -125,7 +130,7 @@ class Connection {
         this.retire(); // it may be dead, and nothing but silence would tell
         reject(new Unreachable("the relay gave no answer in time"));
         stream.close(constants.NGHTTP2_CANCEL);
-      }, (hold + ANSWER_TIME) * 1000);
+      }, (hold + this.#times.answer) * 1000);
       stream.once("close", () => clearTimeout(overdue));
       collect(stream, resolve, reject);
       if (body !== undefined) stream.end(JSON.stringify(body));
