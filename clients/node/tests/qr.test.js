@@ -21,13 +21,13 @@ const CAPACITY = [
 ];
 
 function decoded(files) {
-  const words = ["--quiet", "--raw", "-Sdisable", "-Sqrcode.enable", ...files];
+  const words = ["--quiet", "--nodbus", "--raw", "-Sdisable", "-Sqrcode.enable", ...files];
   return execFileSync("zbarimg", words, { encoding: "utf8" }).split("\n").slice(0, -1);
 }
 
-/** Writes the modules as a picture, four pixels for each, with the border that readers need. */
+/** Writes the modules as a picture, three pixels for each, with the border that readers need. */
 function picture(name, rows) {
-  const scale = 4, size = (rows.length + 8) * scale;
+  const scale = 3, size = (rows.length + 8) * scale;
   const pixels = Buffer.alloc(size * size, 255);
   for (let y = 0; y < size; y++) {
     for (let x = 0; x < size; x++) {
@@ -51,16 +51,20 @@ function textOf(length) {
   return text;
 }
 
-test("each version is read, full and with the least text", { skip }, () => {
-  CAPACITY.forEach((most, index) => {
-    const texts = [textOf(most), textOf((CAPACITY[index - 1] ?? 0) + 1)];
-    const files = texts.map((text, which) => {
-      const rows = encodeQR(Buffer.from(text));
-      assert.equal(rows.length, 21 + 4 * index);
-      return picture(`version-${index + 1}-${which}`, rows);
-    });
-    assert.deepEqual(decoded(files), texts, `version ${index + 1}`);
+test("each version is read when it is full", { skip }, () => {
+  const texts = CAPACITY.map(textOf);
+  const files = texts.map((text, index) => {
+    const rows = encodeQR(Buffer.from(text));
+    assert.equal(rows.length, 21 + 4 * index);
+    return picture(`version-${index + 1}`, rows);
   });
+  assert.deepEqual(decoded(files), texts);
+});
+
+test("each version is read with the least text that needs it", { skip }, () => {
+  const texts = CAPACITY.slice(0, 19).map((most) => textOf(most + 1));
+  const files = texts.map((text, index) => picture(`least-${index + 2}`, encodeQR(Buffer.from(text))));
+  assert.deepEqual(decoded(files), texts);
 });
 
 test("each mask is read", { skip }, () => {
