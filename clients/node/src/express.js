@@ -100,7 +100,7 @@ export class SecondFactor {
     const pending = pendingOf(request);
     // The second of two submissions: the first has let the visitor in, or ended the login.
     if (pending === null) return response.redirect(303, this.#home);
-    const form = request.body ?? await readForm(request);
+    const form = await readForm(request);
     if (!pending.isOwn(form[TOKEN_NAME])) {
       const page = makePage("This page was out of date. Try again.", { status: 403 });
       return this.#show(request, response, pending, page);
@@ -166,8 +166,10 @@ async function renewSession(request) {
   });
 }
 
-/** The fields of a form, if no parser of the application has read it. */
+/** The fields of the form, also if no parser of the application has read it. */
 async function readForm(request) {
+  // A parser of another type leaves the request unread, but may have made an empty body.
+  if (request.readableEnded || request.body?.[TOKEN_NAME] !== undefined) return request.body ?? {};
   const parts = [];
   let size = 0;
   for await (const part of request) {

@@ -21,6 +21,7 @@ export function makeAuthority() {
   };
   issue("localhost", "DNS:localhost");
   issue("shop", "URI:twoefay:website:shop");
-  const read = (name) => ({ cert: readFileSync(at(`${name}.pem`)), key: readFileSync(at(`${name}.key`)) });
-  return { directory, at, issue, read, ca: readFileSync(at("ca.pem")) };
+  const file = (name) => readFileSync(at(name));
+  const read = (name) => ({ cert: file(`${name}.pem`), key: file(`${name}.key`) });
+  return { directory, at, issue, read, ca: file("ca.pem") };
 }

@@ -63,7 +63,8 @@ test("each version is read when it is full", { skip }, () => {
 
 test("each version is read with the least text that needs it", { skip }, () => {
   const texts = CAPACITY.slice(0, 19).map((most) => textOf(most + 1));
-  const files = texts.map((text, index) => picture(`least-${index + 2}`, encodeQR(Buffer.from(text))));
+  const files = texts.map((text, index) =>
+    picture(`least-${index + 2}`, encodeQR(Buffer.from(text))));
   assert.deepEqual(decoded(files), texts);
 });
 

@@ -2,7 +2,9 @@
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -78,9 +80,8 @@ export class RealRelay {
   /** The options of a client. */
   options(store, website = "shop") {
     const at = (...names) => join(this.directory, ...names);
-    return {
-      ca: at("relay", "ca.pem"), certificate: at(`${website}.pem`), key: at(`${website}.key`), store,
-    };
+    const [certificate, key] = [at(`${website}.pem`), at(`${website}.key`)];
+    return { ca: at("relay", "ca.pem"), certificate, key, store };
   }
 
   // The phone

@@ -24,10 +24,12 @@ export class Clock {
 }
 
 export function client(exchange, options = {}) {
-  const { store = new MemoryStore(), clock = new Clock(), random = randomBytes, ...policy } = options;
+  const { store = new MemoryStore(), clock = new Clock(), ...others } = options;
+  const { random = randomBytes, ...policy } = others;
   const time = () => clock.now;
   const world = {
-    clock: time, monotonic: time, pause: clock.pause, random, exchange: async (call) => exchange(call),
+    clock: time, monotonic: time, pause: clock.pause, random,
+    exchange: async (call) => exchange(call),
   };
   const settings = { origin: "https://login.example.com:8080", website: "shop", ...policy };
   return new Client(makePolicy(settings), store, world);
