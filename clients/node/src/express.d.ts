@@ -1,6 +1,6 @@
 /** The second factor for Express: a router with the waiting page. */
 
-import type { AskOptions, Relay } from "./index.js";
+import type { AskOptions, JSONObject, Relay } from "./index.js";
 
 /** What the page shows. The values are not escaped. */
 export interface WaitingContext {
@@ -40,7 +40,7 @@ export interface PageResponse {
 
 export interface SecondFactorOptions<Request, Response> {
   /** Runs after an approval that was checked, with a new session, and answers the request. */
-  onApproved(request: Request, response: Response, username: string): unknown;
+  onApproved(request: Request, response: Response, username: string, kept: JSONObject): unknown;
   /** Where the router stands: `/second-factor` by default. */
   path?: string;
   /** The page for a visitor who has no login to wait for: `/` by default. */
@@ -60,8 +60,8 @@ export class SecondFactor<
   readonly path: string;
   /** The router, for `app.use(factor.path, factor.router)`. */
   get router(): (request: any, response: any, next: (error?: any) => void) => void;
-  /** Asks the user's phone, and shows the waiting page. */
+  /** Asks the user's phone, and shows the waiting page. `kept` is for `onApproved`. */
   start(
-    request: Request, response: Response, username: string, asked?: AskOptions,
+    request: Request, response: Response, username: string, asked?: AskOptions, kept?: JSONObject,
   ): Promise<void>;
 }

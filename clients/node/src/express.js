@@ -5,8 +5,8 @@
  *     app.use(factor.path, factor.router);
  *
  * After the right password, `await factor.start(request, response, username)`. `letIn(request,
- * response, username)` runs after the phone has approved and the receipt was checked; it fills the
- * session, which is new then. Sessions are those of express-session or cookie-session.
+ * response, username, kept)` runs after the phone has approved and the receipt was checked; it
+ * fills the session, which is new then. Sessions are those of express-session or cookie-session.
  */
 
 import { parse } from "node:querystring";
@@ -43,8 +43,11 @@ export class SecondFactor {
     this.#log = options.log ?? ((line) => console.warn(line));
   }
 
-  /** Asks the user's phone, and shows the waiting page. `asked` are options of `Relay.ask`. */
-  async start(request, response, username, asked = {}) {
+  /**
+   * Asks the user's phone, and shows the waiting page. `asked` are options of `Relay.ask`; `kept`
+   * is an object of JSON for `onApproved`, such as the page to show then.
+   */
+  async start(request, response, username, asked = {}, kept = {}) {
     let login;
     try {
       login = await this.relay.ask(username, {
@@ -59,8 +62,7 @@ export class SecondFactor {
     }
     // A new session: what somebody else has put into this browser must not be logged in.
     await renewSession(request);
-    const { token } = Pending.begin(login);
-    request.session[SESSION_KEY] = { login: { ...login }, token };
+    request.session[SESSION_KEY] = Pending.begin(login, kept).toJSON();
     response.redirect(303, `${this.path}/`);
   }
 
@@ -120,7 +122,7 @@ export class SecondFactor {
       return this.#show(request, response, pending, pageOfDecision(decision, code !== ""));
     }
     await renewSession(request);
-    await this.#onApproved(request, response, pending.login.username);
+    await this.#onApproved(request, response, pending.login.username, pending.kept);
   }
 
   async #decide(login, code) {

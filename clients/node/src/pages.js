@@ -45,19 +45,25 @@ export function pageOfError(error, log) {
 
 /** The login in the visitor's session. Its token proves that a form is of this login's page. */
 export class Pending {
-  constructor(login, token) {
+  constructor(login, token, kept) {
     this.login = login;
     this.token = token;
+    this.kept = kept;
   }
 
-  static begin(login) {
-    return new Pending(login, randomBytes(18).toString("base64url"));
+  static begin(login, kept) {
+    return new Pending(login, randomBytes(18).toString("base64url"), kept);
+  }
+
+  toJSON() {
+    return { login: { ...this.login }, token: this.token, kept: this.kept };
   }
 
   /** What a session has kept; null if it has none. */
   static fromJSON(value) {
     try {
-      return value ? new Pending(Login.fromJSON(value.login), String(value.token)) : null;
+      if (!value) return null;
+      return new Pending(Login.fromJSON(value.login), String(value.token), value.kept ?? {});
     } catch {
       return null; // another version of this package has kept it
     }

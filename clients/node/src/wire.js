@@ -151,7 +151,7 @@ function collect(stream, resolve, reject) {
     stream.close(constants.NGHTTP2_CANCEL);
   });
   stream.once("end", () => (isWhole = true));
-  stream.once("error", reject);
+  stream.on("error", reject);
   stream.once("close", () => {
     const announced = head?.["content-length"];
     const isCut = announced !== undefined && Number(announced) !== size;

@@ -26,9 +26,10 @@ const throwing = (error) => async () => {
 /** A site with one session, in the shape of cookie-session, and the requests to it. */
 async function start(context, relay, { parser = null, options = {}, session = {} } = {}) {
   const approved = [], lines = [];
-  const factor = new SecondFactor({ policy: { acceptCodes: true }, ask: async () => login, ...relay }, {
-    onApproved(request, response, username) {
-      approved.push(username);
+  const fake = { policy: { acceptCodes: true }, ask: async () => login, ...relay };
+  const factor = new SecondFactor(fake, {
+    onApproved(request, response, username, { target }) {
+      approved.push(`${username} to ${target}`);
       response.send("welcome");
     },
     log: (line) => lines.push(line),
@@ -46,7 +47,7 @@ async function start(context, relay, { parser = null, options = {}, session = {}
   if (parser) app.use(parser);
   app.use(factor.path, factor.router);
   app.post("/login", (request, response, next) => {
-    factor.start(request, response, "ada").catch(next);
+    factor.start(request, response, "ada", {}, { target: "/cart" }).catch(next);
   });
   app.use((error, request, response, next) => response.status(500).send(error.message));
   const server = app.listen(0, "127.0.0.1");
@@ -83,7 +84,7 @@ test("a form is read with and without a parser of the application", { skip }, as
     await site.send("/login", { a: "b" });
     assert.equal(site.session.old, undefined);
     assert.equal((await site.finish()).page, "welcome");
-    assert.deepEqual([site.approved, site.session], [["ada"], {}]);
+    assert.deepEqual([site.approved, site.session], [["ada to /cart"], {}]);
   }
 });
 

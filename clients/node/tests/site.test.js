@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { createApp } from "../examples/express_site.js";
+import { createApp } from "../examples/express_site.mjs";
 import { MemoryStore } from "../src/index.js";
 import { Chromium, lacksChromium } from "./chromium.js";
 import { installed } from "./databases.js";
@@ -18,7 +18,7 @@ const readsCodes = ["zbarimg", "rsvg-convert"]
 const skip = lacksPrograms || (express ? false : "express is not installed (node-express)")
   || (readsCodes ? false : "zbarimg or rsvg-convert is not installed (zbar-tools, librsvg2-bin)");
 
-const USERS = ["ada", "bob", "cleo", "dora", "emil", "fay", "gil"];
+const USERS = ["ada", "bob", "cleo", "dora", "emil", "fay", "gil", "hal"];
 const PASSWORDS = new Map(USERS.map((user) => [user, `correct horse of ${user}`]));
 const formOf = (username) => ({ username, password: PASSWORDS.get(username) });
 
@@ -232,13 +232,18 @@ describe("the example site", { skip }, () => {
       assert.deepEqual(browser.complaints, []);
     });
 
-    test("a double click logs in", async () => {
-      await enrolled("gil");
-      await logIn("gil");
-      assert.equal(await approve("gil"), 0);
-      await browser.leadsOn(() => browser.click("button", 2));
-      await browser.open(site);
-      assert.equal(await browser.text(), "Welcome, gil");
-    });
+    for (const [what, value] of [["with a script", false], ["without a script", true]]) {
+      test(`a double click logs in, ${what}`, async () => {
+        const username = value ? "hal" : "gil";
+        await enrolled(username);
+        await browser.send("Emulation.setScriptExecutionDisabled", { value });
+        await logIn(username);
+        assert.equal(await approve(username), 0);
+        await browser.leadsOn(() => browser.click("button", 2));
+        await browser.send("Emulation.setScriptExecutionDisabled", { value: false });
+        await browser.open(site);
+        assert.equal(await browser.text(), `Welcome, ${username}`);
+      });
+    }
   });
 });

@@ -1,8 +1,10 @@
 /**
  * A website in Express whose users log in with a password and their phone.
  *
- *     npm install express ./clients/node
- *     cd clients/node/examples && node express_site.js https://localhost:8080
+ * In a directory with this file, sessions.mjs, relay/ca.pem, shop.pem and shop.key:
+ *
+ *     npm install express …/clients/node
+ *     node express_site.mjs https://localhost:8080
  */
 
 import { timingSafeEqual } from "node:crypto";
@@ -10,7 +12,7 @@ import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { Conflict, FileStore, Relay, TwoefayError, Webhooks } from "twoefay";
 import { SecondFactor } from "twoefay/express";
-import { sessions } from "./sessions.js";
+import { sessions } from "./sessions.mjs";
 
 const PASSWORDS = new Map([["ada", "correct horse"], ["bob", "battery staple"]]); // your own check
 
