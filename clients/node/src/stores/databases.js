@@ -22,7 +22,7 @@ const ATTEMPTS = 5;
 class Undo extends Error {}
 
 /**
- * What the stores share. A subclass has three methods:
+ * What the stores share. A subclass has `lock`, which ends a SELECT whose rows are locked, and:
  *
  * - `transaction(work)` runs `work(run)` in a transaction, and undoes it if that throws.
  *   `run(statement, ...values)` returns `rows` and `count`, the number of changed rows.
@@ -61,10 +61,12 @@ class DatabaseStore {
     const name = keyOf(username);
     try {
       await this.#run(async (run) => {
-        // First: of two that run at once, the second waits here, and then finds no row.
-        const remove = "DELETE FROM twoefay_secret WHERE name = ?";
-        if ((await run(`${remove} AND k = ?`, name, encode(k))).count !== 1) throw new Undo();
-        await run(remove, name);
+        // Of two that run at once, the second waits here, and then finds no row. All rows of the
+        // user are locked in one order, so that none waits for the other.
+        const select = `SELECT k FROM twoefay_secret WHERE name = ? ORDER BY k${this.lock}`;
+        const { rows } = await run(select, name);
+        if (!rows.some((row) => row.k === encode(k))) throw new Undo();
+        await run("DELETE FROM twoefay_secret WHERE name = ?", name);
         const insert = "INSERT INTO twoefay_phone (name, device, jwk) VALUES (?, ?, ?)";
         if (!await this.insert(run, insert, name, device, JSON.stringify(jwk))) throw new Undo();
       });
@@ -166,6 +168,7 @@ class DatabaseStore {
 
 /** A store in PostgreSQL. `pool` is a `Pool` of the package `pg`. */
 export class PostgreSQLStore extends DatabaseStore {
+  lock = " FOR UPDATE";
   #pool;
 
   constructor(pool) {
@@ -207,6 +210,7 @@ export class PostgreSQLStore extends DatabaseStore {
 
 /** A store in MySQL or MariaDB. `pool` is a pool of `mysql2/promise`. */
 export class MySQLStore extends DatabaseStore {
+  lock = " FOR UPDATE";
   #pool;
 
   constructor(pool) {
@@ -255,6 +259,7 @@ export class MySQLStore extends DatabaseStore {
  * better-sqlite3 or a `DatabaseSync` of node:sqlite, which nothing else uses.
  */
 export class SQLiteStore extends DatabaseStore {
+  lock = ""; // a transaction has the whole file
   #database;
   #last = Promise.resolve();
 
