@@ -408,7 +408,7 @@ let package = Package(
                 "World",
             ]),
         .library(name: "APNs", targets: ["APNs"]),
-        // For websites in Swift, with the modules whose types it speaks in: docs/websites/guide.md.
+        // For websites in Swift, with the modules whose types it speaks in: docs/websites/by-hand.md.
         .library(
             name: "TwoefayClient",
             targets: ["TwoefayClient", "Attestation", "Bytes", "Crypto", "JSON", "Webhooks", "World"]),

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The code of docs/websites/guide.md in one language, run unchanged, with the code of
+/// The code of docs/websites/by-hand.md in one language, run unchanged, with the code of
 /// docs/websites/receipts.md.
 struct GuideCode: Sendable, CustomTestStringConvertible {
     let testDescription: String
@@ -71,13 +71,13 @@ struct GuideCode: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// The page docs/websites/guide.md.
+/// The page docs/websites/by-hand.md.
 enum GuidePage {
     static let root = #filePath.split(separator: "/").dropLast(5).map { "/\($0)" }.joined()
 
     /// Returns the blocks that have a file name.
     static func files() throws -> [(language: String, name: String, text: String)] {
-        let page = try TextFile.read("\(root)/docs/websites/guide.md")
+        let page = try TextFile.read("\(root)/docs/websites/by-hand.md")
         var files: [(language: String, name: String, text: String)] = []
         var lines = page.split(separator: "\n", omittingEmptySubsequences: false)[...]
         while let line = lines.popFirst() {
@@ -87,7 +87,7 @@ enum GuidePage {
             lines = lines.dropFirst(code.count + 1)
             if words.count == 2 { files.append((words[0], words[1], code.joined(separator: "\n") + "\n")) }
         }
-        try #require(files.count >= 6, "docs/websites/guide.md has lost its code")
+        try #require(files.count >= 6, "docs/websites/by-hand.md has lost its code")
         return files
     }
 }

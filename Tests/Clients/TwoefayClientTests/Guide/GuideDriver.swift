@@ -1,4 +1,4 @@
-/// Programs that log a user in with the code of docs/websites/guide.md and print the same lines.
+/// Programs that log a user in with the code of docs/websites/by-hand.md and print the same lines.
 /// `twoefay phone` is the phone. The user's name has to be escaped in a path.
 enum GuideDriver {
     static let python = #"""

@@ -25,7 +25,7 @@ actor Shop {
     ) throws {
         relay = try RelayClient(origin: origin, authority: authority, certificate: certificate, key: key)
         bindings = BindingCheck(origin: origin, website: "shop")
-        receipts = ReceiptCheck(origin: origin, website: "shop", displayName: "The Shop", leastDigits: 2)
+        receipts = ReceiptCheck(origin: origin, website: "shop", leastDigits: 2)
         inbox = WebhookReceiver(secrets: secrets)
     }
 

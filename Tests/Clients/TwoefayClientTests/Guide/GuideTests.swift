@@ -7,16 +7,26 @@ import TwoefayClient
 import Webhooks
 import World
 
-/// The code of docs/websites/guide.md, run unchanged with the real daemon and a phone that answers.
+/// The code of docs/websites/by-hand.md, run unchanged with the real daemon and a phone that answers.
 @Suite("The website's guide", .timeLimit(.minutes(15)), .mayBlock) struct GuideTests {
     /// Starts a relay that knows the shop, and writes the files that the operator gives to the
     /// shop.
     private func shop() async throws -> (relay: RunningRelay, directory: TemporaryDirectory) {
         let relay = try await RunningRelay.start()
         let directory = try TemporaryDirectory()
-        try await relay.tool(["website", "add", "shop", "--display-name", "The Shop", "--out", directory.path])
+        // As in the quickstart, without a display name: the receipt holds whatever the relay shows.
+        try await relay.tool(["website", "add", "shop", "--out", directory.path])
         try TextFile.write(try TextFile.bytes(relay.file("ca.pem")), to: directory("ca.pem"))
         return (relay, directory)
+    }
+
+    /// The tests of each package run its README's code; the guide must show the same.
+    @Test(arguments: ["python", "node", "php", "go"]) func guideShowsTheCodeOfThePackage(language: String) throws {
+        let readme = try TextFile.read("\(GuidePage.root)/clients/\(language)/README.md")
+        let section = try #require(readme.components("## Level one").dropFirst().first)
+        let code = try #require(section.components("\n```\n").first?.components("```").dropFirst().first)
+        let guide = try TextFile.read("\(GuidePage.root)/docs/websites/guide.md")
+        #expect(guide.contains("```\(code)\n```\n"), "docs/websites/guide.md differs from \(language)'s README")
     }
 
     @Test(arguments: GuideCode.withReceipts) func guideCodeLogsAUserIn(code: GuideCode) async throws {
@@ -171,5 +181,17 @@ import World
             let status = await shop.receive(fields: try one.fields, body: Array(one.sent.utf8))
             #expect(status == one.status, "\(one.name)")
         }
+    }
+}
+
+extension String {
+    /// The parts between a separator.
+    fileprivate func components(_ separator: String) -> [String] {
+        var (parts, rest) = ([String](), self[...])
+        while let found = rest.firstRange(of: separator) {
+            parts.append(String(rest[..<found.lowerBound]))
+            rest = rest[found.upperBound...]
+        }
+        return parts + [String(rest)]
     }
 }
