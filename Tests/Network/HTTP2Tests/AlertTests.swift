@@ -18,7 +18,8 @@ import Testing
         defer { withExtendedLifetime(directory) {} }
         try TextFile.write(try stranger.certificatePEM(), to: directory("client.pem"))
         try TextFile.write(try stranger.keyPEM().reveal(), to: directory("client.key"))
-        try await TestServer.withHTTP1 { _ in
+        // The clock stands still, so the server waits however long a client takes to read.
+        try await TestServer.withHTTP1(time: TestTime()) { _ in
             .now(Response(status: 200))
         } _: { server in
             try TextFile.write(try server.certificates.websites.certificatePEM(), to: directory("ca.pem"))
