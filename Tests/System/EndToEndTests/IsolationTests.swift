@@ -24,13 +24,14 @@ import World
                 #expect(answer.status == 404, "\(method) \(path)")
                 answers.append(("\(method) \(path)", answer.comparable))
             }
-            for user in ["alice.bank", "nobody", "%E4", "%00"] {
+            for user in ["alice.bank", "nobody", "%00"] {
                 try await ask("GET", "/user/\(user)")
                 try await ask("DELETE", "/user/\(user)")
                 try await ask("POST", "/user/\(user)/activation")
             }
+            for id in [token, wrong] { try await ask("POST", "/login", ["token": .string(id)]) }
             for id in [token, wrong, "x"] {
-                for path in ["/login", "/auth", "/success", "/failure"] {
+                for path in ["/auth", "/success", "/failure"] {
                     try await ask("POST", path, ["token": .string(id)])
                 }
                 try await ask("POST", "/backup", ["token": .string(id), "otp": "123456"])
@@ -41,7 +42,6 @@ import World
                 try await ask("POST", "/backup", ["challenge": .string(id), "otp": "123456"])
                 try await ask("DELETE", "/challenge/\(id)")
             }
-            try await ask("GET", "/no/such/path")
             for (what, answer) in answers { #expect(answer == answers[0].1, "\(what)") }
 
             // The bank's data is unchanged.
