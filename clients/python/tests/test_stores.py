@@ -158,6 +158,18 @@ def test_tables_are_created_by_many_at_once(
     assert all(store.token("ada") is None for store in stores)
 
 
+def test_open_enrolments_of_one_user_pin_one_phone(store: Store) -> None:
+    store.forget("ada")
+    store.add_user("ada", "t1")
+    for i in range(8):
+        store.add_secret("ada", bytes([i]), NOW)
+    with ThreadPoolExecutor(8) as pool:
+        pins = pool.map(lambda i: store.pin("ada", f"d{i}", KEY, bytes([i])), range(8))
+        assert sorted(pins) == [False] * 7 + [True]
+    assert len(store.pins("ada")) == 1 and store.secrets("ada", NOW) == []
+    store.forget("ada")
+
+
 def test_pin_closes_all_open_enrolments(store: Store) -> None:
     for name in ("ada", "bob"):
         store.forget(name)

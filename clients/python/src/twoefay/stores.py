@@ -258,7 +258,8 @@ class DatabaseStore:
         name = key_of(username)
         try:
             with self._transaction() as run:
-                # First: of two that run at once, the second waits here, and then finds no row.
+                # Locks the user: of two that run at once, the second waits here, and finds no `k`.
+                run("UPDATE twoefay_user SET token = token WHERE name = ?", name)
                 delete = "DELETE FROM twoefay_secret WHERE name = ?"
                 if run(f"{delete} AND k = ?", name, encode(k)).rowcount != 1:
                     return False

@@ -1,6 +1,9 @@
 """A store on Django's models, in the website's own database."""
 
+from typing import Any
+
 from django.db import IntegrityError, router, transaction
+from django.db.models import F, QuerySet
 
 from ..jws import JWK, decode, encode
 from ..stores import EVENT_LIFE, REQUEST_LIFE, SECRET_LIFE, key_of
@@ -10,6 +13,13 @@ from .models import Event, Phone, Request, Secret, User
 def _transaction() -> transaction.Atomic:
     """In the database to which the website's router sends these tables."""
     return transaction.atomic(using=router.db_for_write(User))
+
+
+def _delete(rows: "QuerySet[Any, Any]") -> None:
+    """Row by row, by the primary key. MySQL may look through a small table as a whole for anything
+    else, and would lock the rows of other users: two of these would wait for each other."""
+    for key in rows.order_by("pk").values_list("pk", flat=True):
+        rows.model._default_manager.filter(pk=key).delete()
 
 
 class DjangoStore:
@@ -25,7 +35,7 @@ class DjangoStore:
         return User.objects.filter(name=key_of(username)).values_list("token", flat=True).first()
 
     def add_secret(self, username: str, k: bytes, now: int) -> None:
-        Secret.objects.filter(at__lt=now - SECRET_LIFE).delete()
+        _delete(Secret.objects.filter(at__lt=now - SECRET_LIFE))
         Secret.objects.create(name=key_of(username), k=encode(k), at=now)
 
     def secrets(self, username: str, now: int) -> list[bytes]:
@@ -36,10 +46,11 @@ class DjangoStore:
         secrets = Secret.objects.filter(name=key_of(username))
         try:
             with _transaction():
-                # First: of two that run at once, the second waits here, and then finds no row.
+                # Locks the user: of two that run at once, the second waits here, and finds no `k`.
+                User.objects.filter(name=key_of(username)).update(token=F("token"))
                 if secrets.filter(k=encode(k)).delete()[0] != 1:
                     return False
-                secrets.delete()
+                _delete(secrets)
                 Phone.objects.create(name=key_of(username), device=device, jwk=jwk)
         except IntegrityError:
             return False
@@ -62,10 +73,10 @@ class DjangoStore:
     def forget(self, username: str) -> None:
         with _transaction():
             for table in (User, Secret, Phone):
-                table.objects.filter(name=key_of(username)).delete()
+                _delete(table.objects.filter(name=key_of(username)))
 
     def open(self, request: str, now: int) -> None:
-        Request.objects.filter(at__lt=now - REQUEST_LIFE).delete()
+        _delete(Request.objects.filter(at__lt=now - REQUEST_LIFE))
         Request.objects.create(request=request, at=now)
 
     def spend(self, request: str) -> bool:
@@ -75,5 +86,5 @@ class DjangoStore:
         return Event.objects.filter(event=event).exists()
 
     def see(self, event: str, now: int) -> None:
-        Event.objects.filter(at__lt=now - EVENT_LIFE).delete()
+        _delete(Event.objects.filter(at__lt=now - EVENT_LIFE))
         Event.objects.get_or_create(event=event, defaults={"at": now})
