@@ -159,6 +159,7 @@ import World
         let other = try fixture.rig.another()
         let entry = try #require(
             OutboxEntryID(try fixture.rig.text("SELECT lower(hex(id)) FROM outbox WHERE kind = 'mail'")))
+        try fixture.rig.execute("UPDATE outbox SET holder = x'\(other.id.text)' WHERE kind = 'mail'")
         try await fixture.rig.on { _ in await other.deliver(entry) }
         #expect(try fixture.mails() == 0)
         #expect(
