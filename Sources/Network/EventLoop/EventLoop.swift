@@ -144,8 +144,13 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// Starts a task on the loop. It runs at once until its first suspension, and stays on the
     /// loop. On the loop only.
     public func spawn(_ operation: @escaping @Sendable () async -> Void) {
+        _ = spawnCancellable(operation)
+    }
+
+    /// Starts a task as `spawn` does, and returns it, so that it can be cancelled.
+    public func spawnCancellable(_ operation: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
         preconditionCurrent()
-        Task.immediate(executorPreference: self) { await operation() }
+        return Task.immediate(executorPreference: self) { await operation() }
     }
 
     /// Runs `operation` on the loop, and returns its result. It may be called from any task.

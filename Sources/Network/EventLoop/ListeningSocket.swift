@@ -36,6 +36,15 @@ public struct ListeningSocket: Sendable {
         address = try Socket.adoptListening(fd)
     }
 
+    /// Takes over a Unix socket that listens already and does not block.
+    public init(unix fd: Int32) throws(SystemFailure) {
+        guard let address = Socket.localAddress(fd), address.isUnix else {
+            throw SystemFailure("a listening Unix socket", ENOTSOCK)
+        }
+        self.fd = fd
+        self.address = address
+    }
+
     /// Returns this socket for each loop. All of them accept from one queue.
     public func shared(by count: Int) throws(SystemFailure) -> [ListeningSocket] {
         var all = [self]

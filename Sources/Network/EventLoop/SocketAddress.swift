@@ -128,6 +128,9 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         }
     }
 
+    /// Whether it is the address of a Unix socket, which has no host and no port.
+    public var isUnix: Bool { family == AF_UNIX }
+
     /// Whether only this machine can reach the address.
     public var isLoopback: Bool {
         withUnsafeBytes(of: storage) { bytes in

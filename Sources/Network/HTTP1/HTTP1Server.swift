@@ -4,7 +4,7 @@ import Glibc
 import HTTP
 import Log
 
-/// An HTTP/1.1 server for pages, on one loop. It serves only callers on this machine. It must be
+/// An HTTP/1.1 server for pages and other local callers, on one loop. It serves only callers on this machine. It must be
 /// created, used and stopped on its loop.
 ///
 /// libmicrohttpd reads and writes. The loop watches its epoll descriptor, and our listener accepts
@@ -42,12 +42,12 @@ public final class HTTP1Server {
     }
 
     private static func requireLoopback(_ address: SocketAddress) throws(SystemFailure) {
-        guard address.isLoopback else {
+        guard address.isLoopback || address.isUnix else {
             throw SystemFailure("listen on \(address), which is not a loopback address", EACCES)
         }
     }
 
-    /// Takes over a socket, which must be of a loopback address, too.
+    /// Takes over a socket, which must be of a loopback address, too, or a Unix socket.
     public init(
         loop: EventLoop, socket: ListeningSocket, pages: any Pages, limits: PageLimits = PageLimits(), log: Log
     ) throws(SystemFailure) {
@@ -90,7 +90,7 @@ public final class HTTP1Server {
             return
         }
         guard let daemon else { return }
-        for exchange in waiting.values { exchange.answered(.unavailable) }
+        for exchange in waiting.values { exchange.answered(pages.answer(to: .unanswered)) }
         watch?.cancel()
         watch = nil
         if let timer { loop.cancel(timer) }
@@ -143,8 +143,6 @@ public final class HTTP1Server {
 }
 
 extension Response {
-    static let unavailable = plain(503, "The server cannot answer at the moment. Try again later.\n")
-
     package static func plain(_ status: Int, _ text: String, _ fields: [Fields.Field] = []) -> Response {
         let type = Fields.Field("content-type", "text/plain; charset=utf-8")
         return Response(status: status, fields: Fields([type] + fields), body: Array(text.utf8))

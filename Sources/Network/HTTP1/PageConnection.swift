@@ -13,6 +13,7 @@ final class PageConnection {
     private let loop: EventLoop
     private let timeout: Duration
     private var timer: TimerID?
+    private var watch: DescriptorWatcher?
 
     init(_ server: HTTP1Server) {
         (fd, remote) = server.arriving
@@ -31,6 +32,21 @@ final class PageConnection {
     func stopClock() {
         if let timer { loop.cancel(timer) }
         timer = nil
+    }
+
+    /// Calls `left` once the caller sends nothing more. libmicrohttpd does not look at a suspended
+    /// connection. If the descriptor cannot be watched, the caller's request goes on as without it.
+    func watchCaller(_ left: @escaping () -> Void) {
+        watch = try? loop.watch(fd: fd, .hangUp) { [weak self] _ in
+            self?.unwatchCaller()
+            left()
+        }
+    }
+
+    /// Ends that. It must be called before libmicrohttpd closes the descriptor.
+    func unwatchCaller() {
+        watch?.cancel()
+        watch = nil
     }
 
     private func timeIsOver() {

@@ -21,11 +21,15 @@ final class PageExchange {
     private var state = State.receiving
     private var isTooLarge = false
     private var deadline: TimerID?
+    private let connection: PageConnection
+    /// The work of `Pages` on this request.
+    private var work: Task<Void, Never>?
 
     init(_ server: HTTP1Server, _ handle: OpaquePointer, method: String, _ connection: PageConnection, _ fields: Fields)
     {
         self.server = server
         self.handle = handle
+        self.connection = connection
         let target = connection.target
         let path = target.prefix { $0 != "?" }
         request = Request(
@@ -65,6 +69,7 @@ final class PageExchange {
             state = .waiting
             MHD_suspend_connection(handle)
             server.suspended(self)
+            if server.pages.endsWithCaller { connection.watchCaller { [weak self] in self?.work?.cancel() } }
             return .YES
         case .ready(let response): return queue(response)
         case .answering, .waiting, .over: return .NO
@@ -74,12 +79,13 @@ final class PageExchange {
     private func ask() {
         state = .answering
         deadline = server.loop.schedule(after: server.limits.answer) { [weak self] in
-            self?.deadline = nil
-            self?.answered(.unavailable)
+            guard let self else { return }
+            deadline = nil
+            answered(server.pages.answer(to: .unanswered))
         }
         let bound = LoopBound(self, on: server.loop)
         let (pages, request) = (server.pages, request)
-        server.loop.spawn {
+        work = server.loop.spawnCancellable {
             let response = await pages.answer(request)
             bound.value.answered(response)
         }
@@ -91,6 +97,7 @@ final class PageExchange {
         case .answering: state = .ready(response)
         case .waiting:
             state = .ready(response)
+            connection.unwatchCaller()
             MHD_resume_connection(handle)
             server.resumed(self)
         case .receiving, .ready, .over: return
@@ -104,30 +111,15 @@ final class PageExchange {
         state = .over
         if let deadline { server.loop.cancel(deadline) }
         deadline = nil
+        connection.unwatchCaller()
     }
 
     // MARK: Refusals before the body is read
 
-    private var tooLarge: Response {
-        .plain(413, "The body is too large. It may have at most \(server.limits.bodyBytes) bytes.\n")
-    }
+    private var tooLarge: Response { server.pages.answer(to: .tooLarge(limit: server.limits.bodyBytes)) }
 
     private var refusal: Response? {
-        guard ["GET", "HEAD", "POST"].contains(request.method) else {
-            return .plain(
-                405, "This server accepts only GET, HEAD and POST.\n", [Fields.Field("allow", "GET, HEAD, POST")])
-        }
-        let hosts = request.fields.values("host")
-        guard hosts.count == 1, request.path.hasPrefix("/") else {
-            return .plain(400, "The request must have one Host field and a path that begins with a slash.\n")
-        }
-        guard server.names.contain(host: hosts[0]) else {
-            return .plain(
-                421, "This server answers only requests from this machine. Use http://localhost:\(server.port)/.\n")
-        }
-        if request.method == "POST", !request.fields.values("origin").allSatisfy(server.names.contain(origin:)) {
-            return .plain(403, "This server does not accept POST from pages of other sites.\n")
-        }
+        if let refusal = server.pages.refusal(of: request, to: server.names) { return refusal }
         if let length = request.fields["content-length"], Int(length).map({ $0 > server.limits.bodyBytes }) ?? true {
             return tooLarge
         }
@@ -146,16 +138,11 @@ final class PageExchange {
         }
         guard let answer else { return .NO }
         defer { MHD_destroy_response(answer) }
-        for field in response.fields.all + Self.always
+        for field in response.fields.all + server.pages.commonFields
         where MHD_add_response_header(answer, field.name, field.value) != .YES {
             server.log.error("page.field", [.name: field.name])
             return .NO
         }
         return MHD_queue_response(handle, UInt32(response.status), answer)
     }
-
-    /// The fields of every answer: no cache may store it, and no browser may guess its type.
-    private static let always = [
-        Fields.Field("cache-control", "no-store"), Fields.Field("x-content-type-options", "nosniff"),
-    ]
 }
