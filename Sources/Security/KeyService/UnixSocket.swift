@@ -9,11 +9,18 @@ public enum UnixSocket {
 
     /// Listens at a path. A socket that an ended process left there is replaced; one that a running
     /// process listens on is not.
-    public static func listen(_ path: String, mode: mode_t) throws(SystemFailure) -> Int32 {
+    ///
+    /// - Parameter group: the group of the socket; nil for that of the process.
+    public static func listen(_ path: String, mode: mode_t, group: gid_t? = nil) throws(SystemFailure) -> Int32 {
         if isSocket(path), let failure = failureToConnect(path), failure.code == ECONNREFUSED { unlink(path) }
         let fd = try open()
         guard withAddress(path, { bind(fd, $0, $1) }) == 0 else { throw closing(fd, "bind") }
         // No peer can connect before `listen`, so no peer connects under other permissions.
+        if let group, lchown(path, uid_t.max, group) != 0 {
+            let failure = closing(fd, "chown")
+            unlink(path)
+            throw failure
+        }
         guard chmod(path, mode) == 0 else { throw closing(fd, "chmod") }
         guard Glibc.listen(fd, 64) == 0 else { throw closing(fd, "listen") }
         return fd

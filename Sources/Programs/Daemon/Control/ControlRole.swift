@@ -27,13 +27,13 @@ struct ControlGroups: Sendable {
                 next: "Make it with 'addgroup \(name)', or correct the name.")
         }
         for (role, name) in Self.named(settings) {
-            if let group = Self.number(of: name) { roles[group, default: []].insert(role) }
+            if let group = SystemGroup.number(of: name) { roles[group, default: []].insert(role) }
         }
     }
 
     /// Returns the groups of the settings that do not exist.
     static func missing(_ settings: Settings.ControlSettings) -> [(ControlRole, String)] {
-        named(settings).filter { number(of: $0.1) == nil }
+        named(settings).filter { SystemGroup.number(of: $0.1) == nil }
     }
 
     private static func named(_ settings: Settings.ControlSettings) -> [(ControlRole, String)] {
@@ -54,15 +54,6 @@ struct ControlGroups: Sendable {
     /// The mode of the socket. A file belongs to one group only, so all accounts may connect if a group has
     /// a role; the relay refuses those without one.
     var socketMode: mode_t { isEmpty ? 0o600 : 0o666 }
-
-    /// Returns the number of a group, which may also be given as a number.
-    private static func number(of name: String) -> gid_t? {
-        var entry = group()
-        var found: UnsafeMutablePointer<group>?
-        var buffer = [CChar](repeating: 0, count: 64 << 10)
-        if getgrnam_r(name, &entry, &buffer, buffer.count, &found) == 0, let found { return found.pointee.gr_gid }
-        return gid_t(name)
-    }
 }
 
 extension ControlRole {
