@@ -19,8 +19,9 @@ import World
 public actor HTTP2Transport: RelayTransport {
     /// A call that waits for the connection or for its answer. It is resumed once.
     private struct Waiting {
-        let call: RelayCall
-        let continuation: CheckedContinuation<Result<RelayReply, CallFault>, Never>
+        let request: ClientRequest
+        let deadline: Duration
+        let continuation: CheckedContinuation<Result<Response, CallFault>, Never>
         var line: RelayConnection?
         var sent: HTTP2Client.Sent?
     }
@@ -99,8 +100,24 @@ public actor HTTP2Transport: RelayTransport {
     // MARK: Calls
 
     public func send(_ call: RelayCall) async throws(CallFault) -> RelayReply {
+        var fields = Fields()
+        for (name, value) in call.fields.sorted(by: { $0.key < $1.key }) { fields.add(name, value) }
+        let response = try await send(
+            call.method, call.path, fields: fields, body: call.bytes, deadline: call.timeout)
+        let received = response.fields.all.map { ($0.name, $0.value) }
+        return RelayReply(
+            status: response.status, fields: Dictionary(received) { first, _ in first }, body: response.body)
+    }
+
+    /// Sends a request whose body need not be JSON, and returns the answer with all of its fields.
+    /// It throws as `send` does for a call.
+    package func send(
+        _ method: String, _ path: String, fields: Fields, body: [UInt8], deadline: Duration
+    ) async throws(CallFault) -> Response {
+        let request = ClientRequest(
+            method: method, path: path, authority: relay.authority, fields: fields, body: body)
         let number = next()
-        let result: Result<RelayReply, CallFault> = await withTaskCancellationHandler {
+        let result: Result<Response, CallFault> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 // The cancellation handler may have run before, when there was no call to cancel
                 // yet.
@@ -108,7 +125,7 @@ public actor HTTP2Transport: RelayTransport {
                     continuation.resume(returning: .failure(.cancelled))
                     return
                 }
-                waiting[number] = Waiting(call: call, continuation: continuation)
+                waiting[number] = Waiting(request: request, deadline: deadline, continuation: continuation)
                 begin(number)
             }
         } onCancel: {
@@ -134,34 +151,22 @@ public actor HTTP2Transport: RelayTransport {
     private func begin(_ number: UInt64) {
         guard !isClosed else { return end(number, .failure(.unreached("the transport is closed"))) }
         guard let line, line.isOpen else { return open() }
-        guard let call = waiting[number]?.call else { return }
+        guard let call = waiting[number] else { return }
         waiting[number]?.line = line
-        let sent = line.send(request(call), deadline: call.timeout) { result in
-            self.end(number, Self.reply(result))
+        let sent = line.send(call.request, deadline: call.deadline) { result in
+            self.end(number, result.mapError(Self.fault))
         }
         waiting[number]?.sent = sent
     }
 
-    private func request(_ call: RelayCall) -> ClientRequest {
-        var fields = Fields()
-        for (name, value) in call.fields.sorted(by: { $0.key < $1.key }) { fields.add(name, value) }
-        return ClientRequest(
-            method: call.method, path: call.path, authority: relay.authority, fields: fields, body: call.bytes)
-    }
-
-    private static func reply(_ result: Result<Response, RequestFailure>) -> Result<RelayReply, CallFault> {
-        switch result {
-        case .success(let response):
-            let fields = response.fields.all.map { ($0.name, $0.value) }
-            return .success(
-                RelayReply(
-                    status: response.status, fields: Dictionary(fields) { first, _ in first }, body: response.body))
-        case .failure(.notSent(let reason)): return .failure(.unreached(reason))
-        case .failure(.ambiguous(let reason)): return .failure(.unanswered(reason))
+    private static func fault(_ failure: RequestFailure) -> CallFault {
+        switch failure {
+        case .notSent(let reason): .unreached(reason)
+        case .ambiguous(let reason): .unanswered(reason)
         }
     }
 
-    private func end(_ number: UInt64, _ result: Result<RelayReply, CallFault>) {
+    private func end(_ number: UInt64, _ result: Result<Response, CallFault>) {
         waiting.removeValue(forKey: number)?.continuation.resume(returning: result)
     }
 
