@@ -330,10 +330,10 @@ let programs = layer(
     program(
         "twoefay",
         [
-            "Bytes", "CLinux", "Commands", "Couriers", "Crypto", "Curl", "Daemon", "DeliveryOutcomes", "Demo",
+            "API", "Bytes", "CLinux", "Commands", "Couriers", "Crypto", "Curl", "Daemon", "DeliveryOutcomes", "Demo",
             "Directory", "Domain",
-            "EventLoop", "FakeAPNs", "GSM", "HTTP", "JSON", "Log", "Phone", "QR", "Relay", "SMS", "Storage", "TLS",
-            "Templates", "TokenFiles", "Webhooks", "World",
+            "EventLoop", "FakeAPNs", "GSM", "HTTP", "HTTP1", "JSON", "Log", "Phone", "QR", "Relay", "SMS", "Storage",
+            "TLS", "Templates", "TokenFiles", "TwoefayClient", "Webhooks", "World",
         ]),
 
     tests(
@@ -382,8 +382,8 @@ let system = layer(
     tests(
         "Program",
         [
-            "Bytes", "Commands", "Crypto", "Daemon", "Domain", "JSON", "Log", "Storage", "TestSupport", "World",
-            "twoefay", "twoefayd",
+            "Bytes", "Commands", "Crypto", "Daemon", "Domain", "HTTP", "JSON", "Log", "Storage", "TestSupport",
+            "TwoefayClient", "World", "twoefay", "twoefayd",
         ]),
     tests(
         "Simulation",

@@ -93,7 +93,7 @@ public enum Files {
 
     /// Reads the only line of a file with a password, under the same condition. A line end after it
     /// is optional.
-    static func readLine(_ path: String) throws(Problem) -> Secret {
+    public static func readLine(_ path: String) throws(Problem) -> Secret {
         var bytes = try readSecret(path).reveal()
         while let last = bytes.last, last == 0x0a || last == 0x0d { bytes.removeLast() }
         guard !bytes.isEmpty, bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }),

@@ -68,7 +68,7 @@ public final class Supervisor: Sendable {
 
     // MARK: Messages
 
-    func ready(_ status: String) { send("READY=1\n\(Self.line(status))") }
+    public func ready(_ status: String) { send("READY=1\n\(Self.line(status))") }
 
     /// Says that files and settings are read again. `ready` must follow.
     func reloading(at moment: Instant) {
@@ -76,7 +76,7 @@ public final class Supervisor: Sendable {
         send("RELOADING=1\nMONOTONIC_USEC=\(microseconds)\n\(Self.line("Reads files and settings again."))")
     }
 
-    func stopping() { send("STOPPING=1\n\(Self.line("Answers open requests, then stops."))") }
+    public func stopping() { send("STOPPING=1\n\(Self.line("Answers open requests, then stops."))") }
 
     /// Sends a sign of life at half of the watchdog's time, while each of these loops runs its work.
     /// Does nothing if nobody watches. Must be called on `main`.

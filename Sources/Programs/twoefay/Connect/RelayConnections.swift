@@ -1,0 +1,81 @@
+import Bytes
+import EventLoop
+import HTTP
+import TwoefayClient
+
+/// The sidecar's connections to the relay, all with the same certificate. They are used on their
+/// loop only.
+///
+/// The relay allows 100 streams on a connection, and a held request occupies one for up to a minute.
+/// So a further connection is opened when all others are full, and closed when it is idle.
+/// Invariant: a connection lives until its last request has ended, also after `replace`.
+final class RelayConnections {
+    struct Access: Sendable {
+        let relay: WebAddress
+        let authority: [UInt8]
+        let certificate: [UInt8]
+        let key: Secret
+    }
+
+    private final class Line {
+        let transport: HTTP2Transport
+        var requests = 0
+
+        init(_ transport: HTTP2Transport) { self.transport = transport }
+    }
+
+    /// The number of streams that the relay allows on a connection.
+    static let streams = 100
+
+    private let loop: EventLoop
+    private var access: Access
+    private var lines: [Line] = []
+
+    init(_ access: Access, on loop: EventLoop) throws(CallFault) {
+        self.access = access
+        self.loop = loop
+        lines = [try open()]
+    }
+
+    /// Uses another certificate for requests from now on. Throws if it cannot be used, and then
+    /// changes nothing.
+    func replace(by access: Access) throws(CallFault) {
+        let former = self.access
+        self.access = access
+        do throws(CallFault) {
+            lines = [try open()]
+        } catch {
+            self.access = former
+            throw error
+        }
+    }
+
+    func send(_ request: Request, deadline: Duration) async throws(CallFault) -> Response {
+        let line = try free()
+        line.requests += 1
+        defer {
+            line.requests -= 1
+            if line.requests == 0, lines.count > 1 { lines.removeAll { $0 === line } }
+        }
+        return try await line.transport.send(
+            request.method, request.path + (request.query.map { "?\($0)" } ?? ""),
+            fields: PassedFields.ofRequest(request.fields), body: request.body, deadline: deadline)
+    }
+
+    /// Pauses before another attempt, until the task is cancelled.
+    func pause(for duration: Duration) async { await lines.first?.transport.pause(for: duration) }
+
+    private func free() throws(CallFault) -> Line {
+        if let line = lines.first(where: { $0.requests < Self.streams }) { return line }
+        let line = try open()
+        lines.append(line)
+        return line
+    }
+
+    private func open() throws(CallFault) -> Line {
+        Line(
+            try HTTP2Transport(
+                loop: loop, relay: access.relay, authority: access.authority, certificate: access.certificate,
+                key: access.key))
+    }
+}
