@@ -46,7 +46,10 @@ import TwoefayClient
         var ambiguous = try Login()
         let answered = try Lie.readInTwoWays(&ambiguous)
         cases.append(receipt("a context that reads in two ways", ambiguous, answered, isHonest: false))
-        for (name, value) in [("login", "failure"), ("login", "wait"), ("proof", "code"), ("proof", "certificate")] {
+        for (name, value) in [
+            ("login", "failure"), ("login", "wait"), ("proof", "code"), ("proof", "certificate"),
+            ("challenge", "another"),
+        ] {
             var altered = receipt("\(name) \(value)", honest, try honest.signed(), isHonest: false)
             var answer = altered.call["answer"]?.object ?? [:]
             answer[name] = .string(value)
@@ -74,6 +77,7 @@ import TwoefayClient
                 "answer": [
                     "login": "success", "proof": "signed", "device": .string(answered.device),
                     "receipt": .string(answered.receipt), "context": .string(answered.context),
+                    "challenge": .string(asked.challenge),
                 ],
                 "asked": .object(kept), "again": .bool(again),
                 "phones": .object(JSONObject([(login.device, .object(login.key.publicKey.jwk))])),
