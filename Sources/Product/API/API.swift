@@ -1,7 +1,6 @@
 import Bytes
 import Domain
 import HTTP
-import JSON
 import Log
 import Metrics
 import Relay
@@ -58,9 +57,8 @@ public final class API: Handler {
             + LoginResults.routes
             + PendingList.routes + PushKeys.routes + Clock.routes + RevocationLists.routes + Notices.routes
             + Recovery.routes + WebhookSecrets.routes + WebsiteRenewals.routes
-            + OpenAPIDocument.routes)
-    /// The OpenAPI document, built once.
-    let description: [UInt8]
+            + Documentation.routes)
+    let documentation: Documentation
 
     /// - Parameters:
     ///   - registry: the metrics; a caller that does not read them leaves it out.
@@ -80,7 +78,7 @@ public final class API: Handler {
         self.time = time
         self.randomness = randomness
         self.log = log
-        description = JSONWriter.write(OpenAPIDocument.document(of: Self.table.routes, origin: settings.origin))
+        documentation = Documentation(origin: settings.origin)
     }
 
     public func handle(_ request: Request) -> Reply {

@@ -54,7 +54,11 @@ enum BodyMembers {
     }
 
     /// The JSON Schema of an object with these parameters.
-    static func schema(_ parameters: [Parameter], oneOf: [String] = []) -> JSONObject {
+    ///
+    /// - Parameters:
+    ///   - required: the names of the required parameters; nil if each parameter says so itself.
+    ///   - oneOf: the parameters of which at least one must be given.
+    static func schema(_ parameters: [Parameter], required: Set<String>? = nil, oneOf: [String] = []) -> JSONObject {
         var properties = JSONObject()
         for parameter in parameters {
             var schema = parameter.schema
@@ -64,10 +68,12 @@ enum BodyMembers {
         var object: JSONObject = [
             "type": "object", "properties": .object(properties), "additionalProperties": false,
         ]
-        let required = parameters.filter(\.isRequired).map { JSONValue.string($0.name) }
-        if !required.isEmpty { object.set("required", .array(required)) }
+        let needed = parameters.filter { required?.contains($0.name) ?? $0.isRequired }
+        if !needed.isEmpty { object.set("required", .array(needed.map { .string($0.name) })) }
         if !oneOf.isEmpty {
-            object.set("anyOf", .array(oneOf.map { .object(["required": .array([.string($0)])]) }))
+            // Not one without all of them. Generators make one type from this, and several from `anyOf`.
+            let absent = JSONObject(oneOf.map { ($0, ["not": [:]]) })
+            object.set("not", ["properties": .object(absent)])
         }
         return object
     }

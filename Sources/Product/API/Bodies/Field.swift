@@ -98,7 +98,7 @@ extension Field where Value == String {
 
     /// A line of text that is shown to a person.
     static func line(_ name: String, limit: Int, _ summary: String) -> Field {
-        text(name, limit: limit, summary) { FieldRule.line($0, limit: limit) }
+        text(name, limit: limit, summary) { FieldRule.line($0, limit: limit) }.like(FieldPattern.line)
     }
 
     /// An opaque text, such as an id, a token or a signed object.
@@ -107,7 +107,12 @@ extension Field where Value == String {
             text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
                 ? nil
                 : LocalizedText("must be visible ASCII characters", de: "muss aus sichtbaren ASCII-Zeichen bestehen")
-        }
+        }.like(FieldPattern.opaque)
+    }
+
+    /// An id, which the verb reads with `VerbCall.id`.
+    static func id(_ name: String, _ summary: String) -> Field {
+        opaque(name, limit: 128, summary).like(FieldPattern.id)
     }
 
     /// ASCII digits, exactly as typed: nothing is trimmed, and digits of other scripts are refused.
@@ -118,7 +123,7 @@ extension Field where Value == String {
                 : LocalizedText(
                     "must be \(counts.lowerBound) to \(counts.upperBound) digits",
                     de: "muss aus \(counts.lowerBound) bis \(counts.upperBound) Ziffern bestehen")
-        }
+        }.like(FieldPattern.digits(counts))
     }
 }
 
@@ -179,8 +184,8 @@ extension Field where Value == JSONValue {
 extension Field where Value == Timestamp {
     /// A time in UTC, as RFC 3339 writes it.
     static func time(_ name: String, _ summary: String) -> Field {
-        Field(name: name, summary: summary, schema: ["type": "string", "format": "date-time"]) {
-            value, parameter, faults in
+        let schema: JSONObject = ["type": "string", "format": "date-time", "pattern": .string(FieldPattern.time)]
+        return Field(name: name, summary: summary, schema: schema) { value, parameter, faults in
             guard let text = value.string else {
                 faults.append(FieldFault(parameter, .type, mustBeString))
                 return nil

@@ -8,16 +8,20 @@ enum Parameters {
     // Users.
     static let username = Field.text(
         "username", limit: 64, "The website's name of the user; no control, text-direction or invisible characters",
-        rule: FieldRule.username)
+        rule: FieldRule.username
+    ).like(FieldPattern.line)
     static let email = Field.text("email", limit: 254, "An e-mail address", rule: FieldRule.email)
+        .like(FieldPattern.email)
     static let phone = Field.text("phone", limit: 16, "A telephone number in E.164 form", rule: FieldRule.phone)
+        .like(FieldPattern.phone)
     static let displayName = Field.line("display_name", limit: 128, "The name by which messages address the user")
     static let language = Field.text(
         "language", limit: 256, "The language of messages to the user: a tag, or a full Accept-Language value",
-        rule: FieldRule.language)
+        rule: FieldRule.language
+    ).like(FieldPattern.language)
     static let expiresAt = Field.time(
         "expires_at", "The time from which no login of the user succeeds, such as 2026-12-31T23:00:00Z")
-    static let token = Field.opaque("token", limit: 128, "The user's token from /register")
+    static let token = Field.id("token", "The user's token from /register")
 
     // Phones.
     static let idToken = Field.opaque("id_token", limit: 128, "The user's token from /register")
@@ -37,7 +41,7 @@ enum Parameters {
     ) { text in
         text.utf8.allSatisfy { (0x20...0x7e).contains($0) || $0 == 0x0a || $0 == 0x0d }
             ? nil : LocalizedText("must be PEM text", de: "muss PEM-Text sein")
-    }
+    }.like(FieldPattern.pem)
     static let deviceName = Field.line("name", limit: 64, "The user's name for the phone")
     static let platform = Field<Platform>.word("platform", "The platform of the phone; default: other")
     static let environment = Field<PushEnvironment>.word(
@@ -52,7 +56,7 @@ enum Parameters {
     static let signedPushToken = Field.opaque(
         "dev_token", limit: 8192, "A twoefay-token+jwt with the new device token or none, signed by the phone's key")
     static let renewal = Field.flag("certificate", "true: a new certificate for the phone's key")
-    static let deviceID = Field.opaque("device", limit: 128, "The id of a phone, which stands for its user")
+    static let deviceID = Field.id("device", "The id of a phone, which stands for its user")
     static let status = Field.opaque(
         "status", limit: 8192, "A twoefay-status+jwt with the phone's report about itself, signed by the phone's key")
     static let goodbye = Field.opaque(
@@ -72,23 +76,26 @@ enum Parameters {
             : LocalizedText(
                 "must have lower-case letters, digits and dashes, and begin with a letter",
                 de: "muss aus Kleinbuchstaben, Ziffern und Bindestrichen bestehen und mit einem Buchstaben beginnen")
-    }
+    }.like(FieldPattern.tag)
     static let certificateProof = Field.opaque(
         "proof", limit: 8192, "A twoefay-certificate+jwt about tag and csr, signed by the phone's enrolment key")
-    static let signer = Field.opaque("device", limit: 128, "The id of the phone that has signed")
+    static let signer = Field.id("device", "The id of the phone that has signed")
     static let hash = Field.opaque("hash", limit: 64, "The SHA-256 of the document, in base64url")
+        .like(FieldPattern.digest)
     static let statement = Field.opaque(
         "statement", limit: SignedDocument.maxBytes, "A twoefay-document+jwt about the document")
     static let signature = Field.opaque(
         "signature", limit: 128, "For a tag that is marked raw: an ECDSA signature over the hash, in DER and base64")
     static let revocationCode = Field.opaque(
-        "revocation_code", limit: 20, "The code from /verify: 20 letters, digits, - and _")
+        "revocation_code", limit: 20, "The code from /verify: 20 letters, digits, - and _"
+    ).like(FieldPattern.revocationCode)
 
     // Notices.
     static let title = Field.line("title", limit: NoticeLimits.title, "The title of the message")
     static let text = Field.text(
         "text", limit: NoticeLimits.text, "The text of the message; \\n separates lines",
-        rule: { FieldRule.lines($0, limit: NoticeLimits.text) })
+        rule: { FieldRule.lines($0, limit: NoticeLimits.text) }
+    ).like(FieldPattern.lines)
 
     // Recoveries.
     static let recoveryToken = Field.opaque("token", limit: 64, "The token in the fragment of the mailed link")
@@ -111,7 +118,7 @@ enum Parameters {
             ? nil
             : LocalizedText(
                 "must be 16 to 64 base64url characters", de: "muss aus 16 bis 64 Zeichen von base64url bestehen")
-    }
+    }.like(FieldPattern.nonce)
 
     // Code factors.
     static let seed = Field.text(
@@ -122,23 +129,26 @@ enum Parameters {
             : LocalizedText(
                 "must be 16 to 128 bytes: base32, or hexadecimal with the prefix hex:",
                 de: "muss 16 bis 128 Bytes lang sein: in Base32 oder hexadezimal mit dem Präfix hex:")
-    }
+    }.like(FieldPattern.seed)
     static let counter = Field.integer(
         "counter", 0...(1 << 48), "The counter of the token's next code; default: 0")
     static let algorithm = Field<OTPAlgorithm>.word("algorithm", "The hash algorithm; default: sha1")
     static let codeDigits = Field.integer("digits", OTP.digits, "Digits of a code; default: 6")
     static let period = Field.integer(
-        "period", 30...60, "Seconds that a code is shown, 30 or 60; default: 30")
+        "period", 30...60, "Seconds that a code is shown, 30 or 60; default: 30"
+    ).with("multipleOf", 30)
     static let address = Field.line(
         "address", limit: 254, "The new address or number, as sent to PATCH /user/… or /register")
     static let recoveryCode = Field.line("otp", limit: 64, "A recovery code; spaces, dashes and case are ignored")
     static let otps = Field<[String]>.values("otps", limit: 2, "Two consecutive codes", of: otp)
+        .with("minItems", 2)
 
     // Challenges.
-    static let challenge = Field.opaque("challenge", limit: 128, "The challenge's id from /login")
+    static let challenge = Field.id("challenge", "The challenge's id from /login")
     static let known = Field<[String]>.values(
         "known", limit: Relay.mostKnown,
-        "Challenges that the phone shows; a held request waits until the pending ones differ", of: challenge)
+        "Challenges that the phone shows; a held request waits until the pending ones differ",
+        of: .opaque("challenge", limit: 128, "A challenge"))
     static let pins = Field<[String]>.values(
         "pins", limit: PinStatement.mostPins,
         "The pins of the relay's authority that the phone holds, in base64url",
@@ -153,6 +163,7 @@ enum Parameters {
     static let answer = Field.plain("answer", "A twoefay-decision+jwt, if answers are signed")
     static let number = Field.digits("number", 2...6, "The number that the user enters on the phone")
     static let ip = Field.text("ip", limit: 45, "The IP address that the login comes from", rule: FieldRule.ip)
+        .like(FieldPattern.ip)
     static let userAgent = Field<BrowserText>.browserText(
         "user_agent", limit: 512, "The User-Agent of the browser that logs in, as it was sent")
     static let service = Field.line("service", limit: 64, "The service that the user logs in to")
@@ -179,7 +190,8 @@ enum Parameters {
                 : LocalizedText(
                     "must be 6 to 8 digits, a recovery code, or a temporary code",
                     de: "muss aus 6 bis 8 Ziffern bestehen, oder ein Notfallcode oder vorläufiger Code sein")
-        })
+        }
+    ).like(FieldPattern.anyCode)
     static let factors = Field<[Factor]>.values(
         "factors", limit: Factor.choices.count, "Only these of the policy's factors, in the policy's order",
         of: choice)

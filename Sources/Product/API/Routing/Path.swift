@@ -13,6 +13,11 @@ struct PathPattern: Sendable {
         segments.contains { if case .parameter = $0 { true } else { false } }
     }
 
+    /// The names of the parameters.
+    var names: [String] {
+        segments.compactMap { if case .parameter(let name) = $0 { name } else { nil } }
+    }
+
     init(_ text: String) {
         self.text = text
         segments = text.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map {

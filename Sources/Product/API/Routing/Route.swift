@@ -5,13 +5,17 @@ import Relay
 /// A method and path, declared once. Matching, reading, refusals and the OpenAPI description use
 /// this declaration. Requests share it by reference, because they pass it on often.
 final class Route: Sendable {
+    /// The `operationId` of the OpenAPI document, from which generated clients take the names of their
+    /// functions. It never changes.
+    let name: String
     let method: String
     let path: PathPattern
     let summary: String
     /// The forms, one for each kind of caller, because they may send different parameters.
     let forms: [Form]
 
-    init(_ method: String, _ path: String, _ summary: String, _ forms: Form...) {
+    init(_ name: String, _ method: String, _ path: String, _ summary: String, _ forms: Form...) {
+        self.name = name
         self.method = method
         self.path = PathPattern(path)
         self.summary = summary
@@ -90,13 +94,15 @@ final class Form: Sendable {
     let claimsKeys: Bool
     /// Whether the verb changes nothing. Its answers are never stored under an idempotency key.
     let isSafe: Bool
-    /// The answers, for the OpenAPI description.
-    let answers: [(status: Int, content: String)]
+    /// The answers that are no problems, for the OpenAPI document.
+    let answers: [Answer]
+    /// The problems that do not follow from the kind of the route, each with a text about the case.
+    let problems: KeyValuePairs<Problem.Code, String>
 
     init(
         _ action: Action, _ parameters: [Parameter] = [], oneOf: [String] = [], isOriginal: Bool = false,
         claimsKeys: Bool = false, isSafe: Bool = false,
-        answers: [(status: Int, content: String)]
+        answers: [Answer], problems: KeyValuePairs<Problem.Code, String> = [:]
     ) {
         self.action = action
         self.parameters = parameters
@@ -105,6 +111,7 @@ final class Form: Sendable {
         self.claimsKeys = claimsKeys
         self.isSafe = isSafe
         self.answers = answers
+        self.problems = problems
     }
 
     var isForAnyone: Bool {

@@ -8,7 +8,7 @@ enum Addresses {
 
     static let routes = [
         Route(
-            "PATCH", "/user/{username}",
+            "changeUser", "PATCH", "/user/{username}",
             "Changes a user's display name, language, expiry, email address and phone number",
             Form(
                 .website(change),
@@ -16,24 +16,27 @@ enum Addresses {
                     P.email.orNull.optional, P.phone.orNull.optional, P.displayName.orNull.optional,
                     P.language.orNull.optional, P.expiresAt.orNull.optional, P.approval.optional,
                 ], oneOf: ["email", "phone", "display_name", "language", "expires_at"],
-                answers: [
-                    (
-                        200,
-                        "email, phone, display_name, language, expires_at; waiting: new addresses, each of which got a code"
-                    ),
-                    (403, "approval_required: the challenge, and number?, of the approval"),
-                    (409, "another user has the address, or no courier can send a code to it"),
-                    (429, "too many codes were sent to it; request one later with /confirm"),
+                answers: [Answer(200, "The user as it is now", .changedUser)],
+                problems: [
+                    .approvalRequired: "a new address has to be approved first",
+                    .forbidden: "the user is barred, the approval is void, or an operator has set an earlier expiry",
+                    .conflict: "another user has the address, or no courier can send a code to it",
+                    .limited: "too many codes were sent to it; request one later with /confirm",
                 ])),
         Route(
-            "POST", "/user/{username}/confirm", "Confirms a new address with its code, or sends another code",
+            "confirmAddress", "POST", "/user/{username}/confirm",
+            "Confirms a new address with its code, or sends another code",
             Form(
                 .website(confirm), [P.address.required, P.otp.optional],
                 answers: [
-                    (200, "confirmed: true, or false for a wrong code, which counts as a failure"),
-                    (202, "without otp: a code is being sent"),
-                    (409, "the address awaits no code, now needs an approval, or belongs to another user"),
-                    (429, "too many codes were sent to it, or too soon after a wrong code"),
+                    Answer(200, "Whether the code was right", .confirmed),
+                    Answer(
+                        202, "Without otp: a code is being sent", .object(["address": .text("bob@example.org")])),
+                ],
+                problems: [
+                    .codesLocked: "too many codes of the user were wrong",
+                    .conflict: "the address awaits no code, now needs an approval, or belongs to another user",
+                    .limited: "too many codes were sent to it, or too soon after a wrong code",
                 ])),
     ]
 

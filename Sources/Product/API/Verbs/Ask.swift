@@ -9,7 +9,7 @@ enum Ask {
 
     static let routes = [
         Route(
-            "POST", "/login", "Opens a challenge for a user",
+            "login", "POST", "/login", "Opens a challenge for a user",
             Form(
                 .website(login),
                 [
@@ -17,26 +17,24 @@ enum Ask {
                     P.userAgent.optional, P.service.optional, P.action.optional, P.details.optional,
                     P.expiresIn.optional, P.factors.optional, P.minAssurance.optional, P.knownBrowser.optional,
                 ], oneOf: ["token", "username"], claimsKeys: true,
-                answers: [
-                    (
-                        201,
-                        "login: verified or unverified, challenge, number?, factor, expires_at, codes?: locked, missing?, adjusted?"
-                    ),
-                    (429, "too many logins of this user"),
-                ])),
+                answers: [Answer(201, "The challenge is open", .openedLogin)],
+                problems: [.notFound: "there is no such user", .limited: "too many logins of this user"])),
         Route(
-            "POST", "/challenge/{challenge}/factor", "Begins a factor of a challenge now, or sends its code again",
+            "beginFactor", "POST", "/challenge/{challenge}/factor",
+            "Begins a factor of a challenge now, or sends its code again",
             Form(
                 .website(begin), [P.factor.required],
-                answers: [
-                    (202, "challenge, factor, state, reason?"),
-                    (403, "the challenge does not accept this factor, or codes_locked"),
-                    (409, "the user has no usable factor of this kind, or the challenge has ended"),
-                    (429, "sent too recently or too often"),
+                answers: [Answer(202, "The factor begins", .begunFactor)],
+                problems: [
+                    .forbidden: "the challenge does not accept this factor, or the user has expired",
+                    .codesLocked: "too many codes of the user were wrong",
+                    .conflict: "the user has no usable factor of this kind",
+                    .alreadyDecided: "the challenge has ended; login has its result",
+                    .limited: "sent too recently or too often",
                 ])),
         Route(
-            "DELETE", "/challenge/{challenge}", "Cancels a challenge",
-            Form(.website(cancel), answers: [(204, "the challenge has ended, now or before")])),
+            "cancelChallenge", "DELETE", "/challenge/{challenge}", "Cancels a challenge",
+            Form(.website(cancel), answers: [Answer(204, "The challenge has ended, now or before")])),
     ]
 
     @Sendable static func login(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {

@@ -7,10 +7,11 @@ enum Clock {
 
     static let routes = [
         Route(
-            "GET", "/time", "Returns a signed statement of the relay's time",
+            "showTime", "GET", "/time", "Returns a signed statement of the relay's time",
             Form(
                 .anyone(show), [P.nonce.required],
-                answers: [(200, "time: a twoefay-time+jwt"), (429, "this address asked too often")]))
+                answers: [Answer(200, "The time", .object(["time": .jws.about("A twoefay-time+jwt")]))],
+                problems: [.limited: "this address asked too often"]))
     ]
 
     @Sendable static func show(_ call: VerbCall) async throws(Refusal) -> VerbOutcome {

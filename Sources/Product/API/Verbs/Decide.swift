@@ -9,60 +9,71 @@ enum Decide {
 
     static let routes = [
         Route(
-            "POST", "/success", "Approves a challenge",
+            "approve", "POST", "/success", "Approves a challenge",
             Form(
                 .phone { call, phone async throws(Refusal) in try await decide(.approve, call, phone) },
                 [
                     P.challenge.required, P.answer.optional, P.number.optional, P.assertion.optional,
                     P.pinSignature.optional,
                 ],
-                answers: [
-                    (200, "login: success, or failure after a wrong number"),
-                    (403, "posture_unmet: unmet, the demands that the phone does not meet"),
-                    (403, "pin_required: the phone has no PIN, or the answer has no pin_signature"),
-                    (403, "pin_wrong: the PIN was wrong; tries_left"), (403, "pin_locked: the PIN is locked"),
-                    (409, "the challenge has ended; login has its result"), (429, "too soon after a wrong number"),
+                answers: [Answer(200, "The result: a wrong number is a failure", .decided)],
+                problems: [
+                    .notFound: notFound, .forbidden: "the policy accepts no approval of this form",
+                    .postureUnmet: "the phone does not meet the demands in unmet",
+                    .pinRequired: "the phone has no PIN, or the answer has no pin_signature",
+                    .pinWrong: "the PIN was wrong; tries_left", .pinLocked: "the PIN is locked",
+                    .alreadyDecided: decided, .limited: "too soon after a wrong number",
                 ]),
             Form(
                 .website { call, website async throws(Refusal) in try await decide(.approve, call, website) },
                 [P.challenge.optional, P.token.optional], oneOf: ["challenge", "token"], isOriginal: true,
-                answers: [(200, "login: success")])),
+                answers: [])),
         Route(
-            "POST", "/failure", "Denies a challenge",
+            "deny", "POST", "/failure", "Denies a challenge",
             Form(
                 .phone { call, phone async throws(Refusal) in try await decide(.deny, call, phone) },
                 [
                     P.challenge.required, P.answer.optional, P.number.optional, P.assertion.optional,
                     P.pinSignature.optional,
                 ],
-                answers: [(200, "login: failure"), (409, "the challenge has ended; login has its result")]),
+                answers: [Answer(200, "The result", .decided)],
+                problems: [.notFound: notFound, .alreadyDecided: decided]),
             Form(
                 .website { call, website async throws(Refusal) in try await decide(.deny, call, website) },
                 [P.challenge.optional, P.token.optional], oneOf: ["challenge", "token"], isOriginal: true,
-                answers: [(200, "login: failure")])),
+                answers: [])),
         Route(
-            "POST", "/backup", "Submits a code that the user typed",
+            "enterCode", "POST", "/backup", "Submits a code that the user typed",
             Form(
                 .website(backup), [P.challenge.optional, P.token.optional, P.anyCode.required],
                 oneOf: ["challenge", "token"],
-                answers: [
-                    (200, "login: success or failure, with the members of /auth"),
-                    (409, "the challenge has ended; login has its result"), (403, "codes_locked: too many wrong codes"),
-                    (429, "too soon after a wrong code"),
+                answers: [Answer(200, "The result; after a wrong code login is failure", .loginResult)],
+                problems: [
+                    .notFound: notFound, .codesLocked: "too many codes of the user were wrong",
+                    .alreadyDecided: decided, .limited: "too soon after a wrong code",
                 ])),
         Route(
-            "POST", "/user/{username}/unlock", "Unlocks a user after wrong numbers, and unlocks the user's codes",
+            "unlockUser", "POST", "/user/{username}/unlock",
+            "Unlocks a user after wrong numbers, and unlocks the user's codes",
             Form(
                 .website(unlock), [P.recoveryCode.optional, P.approval.optional, P.knownBrowser.optional],
                 answers: [
-                    (204, "the user and the user's codes are unlocked"),
-                    (200, "unlocked: false, for a wrong recovery code, which counts as a failure"),
-                    (403, "frozen after fraud (a recovery code lifts that), or locked by an operator"),
-                    (403, "disabled: the user has left the operator's directory"),
-                    (403, "approval_required: codes are locked; the challenge, and number?, of the approval"),
-                    (403, "codes_locked: no recovery code is accepted, or no phone may answer for this website"),
+                    Answer(204, "The user and the user's codes are unlocked"),
+                    Answer(
+                        200, "The recovery code was wrong, which counts as a failure",
+                        .object(["unlocked": Shape.flag.showing(false)])),
+                ],
+                problems: [
+                    .forbidden: "frozen after fraud (a recovery code lifts that), or locked by an operator",
+                    .forbidden: "disabled: the user has left the operator's directory",
+                    .approvalRequired: "codes are locked; the challenge, and number?, of the approval",
+                    .codesLocked: "no recovery code is accepted, or no phone may answer for this website",
+                    .limited: "too soon after a wrong code",
                 ])),
     ]
+
+    private static let notFound = "there is no such challenge, or it is for another caller"
+    private static let decided = "the challenge has ended; login has its result"
 
     private static func decide(
         _ decision: Decision, _ call: VerbCall, _ phone: PhoneCredential

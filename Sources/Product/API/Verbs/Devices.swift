@@ -9,19 +9,22 @@ enum Devices {
 
     static let routes = [
         Route(
-            "PATCH", "/user/{username}/devices/{device}", "Renames, suspends, resumes or verifies a phone",
+            "changeDevice", "PATCH", "/user/{username}/devices/{device}",
+            "Renames, suspends, resumes or verifies a phone",
             Form(
                 .website(change), [P.deviceName.optional, P.deviceSwitch.optional, P.deviceVerified.optional],
                 oneOf: ["name", "state", "verified"],
-                answers: [
-                    (200, "the phone as /user/{username} shows it"), (403, "an operator suspended the phone"),
-                    (409, "the phone waits for approval, or is unbound"),
+                answers: [Answer(200, "The phone, as in the user", .device)],
+                problems: [
+                    .forbidden: "an operator suspended the phone",
+                    .conflict: "the phone waits for approval, or is unbound",
                 ])),
         Route(
-            "DELETE", "/user/{username}/devices/{device}", "Unbinds a phone",
-            Form(.website(unbind), answers: [(204, "the phone is unbound, now or before")])),
+            "unbindDevice", "DELETE", "/user/{username}/devices/{device}", "Unbinds a phone",
+            Form(.website(unbind), answers: [Answer(204, "The phone is unbound, now or before")])),
         Route(
-            "POST", "/device", "Changes the calling phone's device token or name, or renews its certificate",
+            "changeOwnDevice", "POST", "/device",
+            "Changes the calling phone's device token or name, or renews its certificate",
             Form(
                 .phone(changeOwn),
                 [
@@ -30,20 +33,27 @@ enum Devices {
                 ],
                 oneOf: ["dev_token", "name", "certificate"],
                 answers: [
-                    (200, "device, certificate?: the new certificate, valid for at most 90 days"),
-                    (429, "the phone has eight certificates that have not expired, and got one in the last week"),
-                    (503, "an outside authority has not issued it yet; Retry-After has the pause"),
+                    Answer(
+                        200, "The change is stored",
+                        .object([
+                            "device": .id,
+                            "certificate?": .pem.about("The new certificate, valid for at most 90 days"),
+                        ]))
+                ],
+                problems: [
+                    .limited: "the phone has eight certificates that have not expired, and got one in the last week",
+                    .unavailable: "an outside authority has not issued it yet; Retry-After has the pause",
                 ])),
         Route(
-            "DELETE", "/device", "Unbinds the calling phone",
-            Form(.phone(unbindOwn), answers: [(204, "the phone is unbound")])),
+            "unbindOwnDevice", "DELETE", "/device", "Unbinds the calling phone",
+            Form(.phone(unbindOwn), answers: [Answer(204, "The phone is unbound")])),
         Route(
-            "POST", "/revoke", "Unbinds the phone with this revocation code",
+            "revokeDevice", "POST", "/revoke", "Unbinds the phone with this revocation code",
             Form(
                 .anyone(revoke), [P.revocationCode.required],
-                answers: [
-                    (204, "no phone with this code is bound now"), (400, "not in the form of a revocation code"),
-                    (429, "too many codes from this sender"),
+                answers: [Answer(204, "No phone with this code is bound now")],
+                problems: [
+                    .invalid: "not in the form of a revocation code", .limited: "too many codes from this sender",
                 ])),
     ]
 

@@ -9,7 +9,7 @@ enum Enrol {
 
     static let routes = [
         Route(
-            "POST", "/register", "Registers a user and creates the activation of the first phone",
+            "register", "POST", "/register", "Registers a user and creates the activation of the first phone",
             Form(
                 .website(register),
                 [
@@ -17,38 +17,37 @@ enum Enrol {
                     P.language.optional, P.expiresAt.optional,
                 ],
                 answers: [
-                    (
-                        201,
-                        "token, activation: {code, uri, qr, expires_at}, {sent_to, expires_at} or {awaits: identity}"
-                    ),
-                    (409, "the user exists, or another user of this website has the address or number"),
+                    Answer(
+                        201, "The user is registered", .object(["token": .id, "activation": .firstActivation]))
+                ],
+                problems: [
+                    .conflict: "the user exists, or another user of this website has the address or number",
+                    .shownOnce: shownOnce,
+                    .limited: "the website has too many users, or registers too many in a minute",
                 ])),
         Route(
-            "GET", "/user/{username}", "Returns a user",
-            Form(
-                .website(show),
-                answers: [
-                    (
-                        200,
-                        "token, email, phone, state, stopped_by?, expires_at, codes, missing?, last_code_at, factors, devices"
-                    )
-                ])),
+            "showUser", "GET", "/user/{username}", "Returns a user",
+            Form(.website(show), answers: [Answer(200, "The user", .user)])),
         Route(
-            "DELETE", "/user/{username}", "Deletes a user",
-            Form(.website(forget), answers: [(204, "the user is deleted")])),
+            "deleteUser", "DELETE", "/user/{username}", "Deletes a user",
+            Form(.website(forget), answers: [Answer(204, "The user is deleted")])),
         Route(
-            "POST", "/user/{username}/activation", "Creates the activation of a phone, or mails it anew",
+            "createActivation", "POST", "/user/{username}/activation",
+            "Creates the activation of a phone, or mails it anew",
             Form(
                 .website(activate), [P.approval.optional],
                 answers: [
-                    (201, "code, uri, qr, expires_at"),
-                    (202, "sent_to, expires_at: the relay mails the code, and earlier codes are void"),
-                    (403, "approval_required: the challenge, and number?, of the approval"),
-                    (409, "the user has no mail address, or the relay has no mail server"),
-                    (429, "too many codes were mailed to this user"),
+                    Answer(201, "The activation, which is shown only once", .activation),
+                    Answer(202, "The relay mails the code, and earlier codes are void", .mailedActivation),
+                ],
+                problems: [
+                    .approvalRequired: "the user has to approve a further phone first",
+                    .forbidden: "the user is barred, the identity is not confirmed, or the approval is void",
+                    .conflict: "the user has no mail address, or the relay has no mail server",
+                    .shownOnce: shownOnce, .limited: "too many codes were mailed to this user",
                 ])),
         Route(
-            "POST", "/verify", "Binds a phone",
+            "bindPhone", "POST", "/verify", "Binds a phone",
             Form(
                 .anyone(verify),
                 [
@@ -57,17 +56,22 @@ enum Enrol {
                     P.deviceName.optional, P.platform.optional,
                     P.environment.optional,
                 ],
-                answers: [
-                    (200, "login: verified, device, certificate?, revocation_code, attestation?"),
-                    (200, "login: wait, device, number?: repeat the request until the user has approved"),
-                    (403, "not_attested: fault; the code stays valid"),
-                    (409, "the user has as many phones as the policy allows"),
-                    (429, "too many wrong codes from this sender"),
+                answers: [Answer(200, "The phone is bound, or waits for the user's approval", .boundDevice)],
+                problems: [
+                    .unauthenticated: "token, code or proof is wrong, or the user has refused",
+                    .notAttested: "the website binds only attested phones; fault. The code stays valid",
+                    .conflict: "the user has as many phones as the policy allows",
+                    .limited: "too many wrong codes from this sender",
                 ]),
             Form(
                 .website(verifyByWebsite), [P.idToken.required, P.pushToken.required], isOriginal: true,
-                answers: [(200, "login"), (403, "an operator suspended or unbound the phone")])),
+                answers: [],
+                problems: [
+                    .forbidden: "an operator suspended or unbound the phone", .notFound: "there is no such user",
+                ])),
     ]
+
+    static let shownOnce = "the answer to the first request with this Idempotency-Key held a secret"
 
     @Sendable static func register(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         let registration = Registration(

@@ -7,75 +7,91 @@ import World
 enum Factors {
     typealias P = Parameters
 
-    private static let approval = [
-        (403, "approval_required: the challenge, and number?, of the approval"),
-        (
-            403,
-            "forbidden: the user is locked, frozen, disabled or expired, the identity is not confirmed, or the approval "
-                + "is void"
-        ),
-    ]
-    private static let dropped = [(204, "the user has no factor of this kind now")]
-    private static let paused = (429, "too soon after a wrong code")
-    private static let locked = [
-        (403, "codes_locked: too many wrong codes"),
-        (403, "forbidden: the user is locked, frozen, disabled or expired"),
-    ]
+    private static let approval =
+        "the user is barred, the identity is not confirmed, or the approval is void"
+    private static let asked = "the user has to approve this first"
+    private static let barred = "the user is locked, frozen, disabled or expired"
+    private static let dropped = [Answer(204, "The user has no factor of this kind now")]
+    private static let paused = "too soon after a wrong code"
+    private static let locked = "too many codes of the user were wrong"
 
     static let routes = [
         Route(
-            "POST", "/user/{username}/totp", "Creates a secret for an authenticator app; a first code confirms it",
+            "createTOTP", "POST", "/user/{username}/totp",
+            "Creates a secret for an authenticator app; a first code confirms it",
             Form(
                 .website(addTOTP),
                 [
                     P.algorithm.optional, P.codeDigits.optional, P.period.optional, P.presentCode.optional,
                     P.approval.optional,
                 ],
-                answers: [(201, "secret, uri, qr, expires_at")] + approval)),
+                answers: [Answer(201, "The secret, which is shown only once", .totpSetup)],
+                problems: [
+                    .approvalRequired: asked, .forbidden: approval, .codesLocked: locked,
+                    .shownOnce: Enrol.shownOnce, .limited: paused,
+                ])),
         Route(
-            "POST", "/user/{username}/totp/confirm", "Confirms the authenticator app with its first code",
+            "confirmTOTP", "POST", "/user/{username}/totp/confirm",
+            "Confirms the authenticator app with its first code",
             Form(
                 .website(confirmTOTP), [P.otp.required],
-                answers: [
-                    (200, "confirmed: true, or false for a wrong code, which counts as a failure"),
-                    (409, "no app awaits its first code, or the user must now approve it"), paused,
-                ] + locked)),
+                answers: [Answer(200, "Whether the code was right", .confirmed)],
+                problems: [
+                    .forbidden: barred, .codesLocked: locked,
+                    .conflict: "no app awaits its first code, or the user must now approve it", .limited: paused,
+                ])),
         Route(
-            "DELETE", "/user/{username}/totp", "Deletes the authenticator app",
+            "deleteTOTP", "DELETE", "/user/{username}/totp", "Deletes the authenticator app",
             Form(.website(drop(.totp)), answers: dropped)),
         Route(
-            "POST", "/user/{username}/hotp", "Adds a hardware token, which is valid at once",
+            "addHOTP", "POST", "/user/{username}/hotp", "Adds a hardware token, which is valid at once",
             Form(
                 .website(addHOTP),
                 [
                     P.seed.required, P.counter.optional, P.codeDigits.optional, P.algorithm.optional,
                     P.approval.optional,
                 ],
-                answers: [(201, "kind, state, created_at, confirmed_at"), (409, "the user has a token")] + approval)),
+                answers: [Answer(201, "The token", .userFactor)],
+                problems: [.approvalRequired: asked, .forbidden: approval, .conflict: "the user has a token"])),
         Route(
-            "POST", "/user/{username}/hotp/resync", "Resynchronises a token whose counter is too far ahead",
+            "resyncHOTP", "POST", "/user/{username}/hotp/resync",
+            "Resynchronises a token whose counter is too far ahead",
             Form(
                 .website(resynchronise), [P.otps.required],
                 answers: [
-                    (200, "resynced: true, or false if the codes are not consecutive, which counts as a failure"),
-                    (409, "the user has no token"), paused,
-                ] + locked)),
+                    Answer(
+                        200, "Whether the codes are consecutive; if not, that counts as a failure",
+                        .object(["resynced": .flag]))
+                ],
+                problems: [
+                    .forbidden: barred, .codesLocked: locked, .conflict: "the user has no token", .limited: paused,
+                ])),
         Route(
-            "POST", "/user/{username}/recovery-codes", "Creates ten recovery codes, which replace all earlier ones",
+            "createRecoveryCodes", "POST", "/user/{username}/recovery-codes",
+            "Creates ten recovery codes, which replace all earlier ones",
             Form(
                 .website(addRecoveryCodes), [P.approval.optional],
-                answers: [(201, "codes: ten texts, shown only once; position?: the code that must be typed back")]
-                    + approval)),
+                answers: [
+                    Answer(
+                        201, "The codes, which are shown only once",
+                        .object([
+                            "codes": .list(of: .text("abcd-efgh-ijkl-mnop")),
+                            "position?": Shape.integer(3).about("The code that must be typed back"),
+                        ]))
+                ],
+                problems: [.approvalRequired: asked, .forbidden: approval, .shownOnce: Enrol.shownOnce])),
         Route(
-            "POST", "/user/{username}/recovery-codes/confirm", "Confirms that the user wrote the recovery codes down",
+            "confirmRecoveryCodes", "POST", "/user/{username}/recovery-codes/confirm",
+            "Confirms that the user wrote the recovery codes down",
             Form(
                 .website(confirmRecoveryCodes), [P.recoveryCode.required],
-                answers: [
-                    (200, "confirmed: true, or false for a wrong code, which counts as a failure"),
-                    (409, "no recovery codes wait, or the user must now approve them"), paused,
-                ] + locked)),
+                answers: [Answer(200, "Whether the code was right", .confirmed)],
+                problems: [
+                    .forbidden: barred, .codesLocked: locked,
+                    .conflict: "no recovery codes wait, or the user must now approve them", .limited: paused,
+                ])),
         Route(
-            "DELETE", "/user/{username}/hotp", "Deletes the hardware token",
+            "deleteHOTP", "DELETE", "/user/{username}/hotp", "Deletes the hardware token",
             Form(.website(drop(.hotp)), answers: dropped)),
     ]
 

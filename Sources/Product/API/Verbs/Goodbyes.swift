@@ -8,13 +8,20 @@ enum Goodbyes {
 
     static let routes = [
         Route(
-            "POST", "/device/goodbye", "Unbinds the phone that signed it, or tells it that it was unbound",
+            "sayGoodbye", "POST", "/device/goodbye",
+            "Unbinds the phone that signed it, or tells it that it was unbound",
             Form(
                 .anyone(say), [P.goodbye.required],
                 answers: [
-                    (200, "device, and either farewell: a twoefay-farewell+jwt, or bound: true"),
-                    (401, "not signed by the key of such a phone, or the phone is suspended"),
-                    (429, "this address asked too often"),
+                    Answer(
+                        200, "Either farewell, once the phone is unbound, or bound",
+                        .object([
+                            "device": .id, "farewell?": .jws.about("A twoefay-farewell+jwt"), "bound?": .mark,
+                        ]).showing(without: "bound"))
+                ],
+                problems: [
+                    .unauthenticated: "not signed by the key of such a phone, or the phone is suspended",
+                    .limited: "this address asked too often",
                 ]))
     ]
 

@@ -43,25 +43,25 @@ final class ReadinessLog: Sendable {
 enum Health {
     static let routes = [
         Route(
-            "GET", "/health", "Reports that the process is alive",
-            Form(.anyone(alive), answers: [(200, "status: alive")])),
+            "showHealth", "GET", path, "Reports that the process is alive",
+            Form(.anyone(alive), answers: [Answer(200, "It is alive", .object(["status": .words(["alive"])]))])),
         Route(
-            "GET", readyPath, "Reports whether all required dependencies are available",
+            "showReadiness", "GET", readyPath, "Reports whether all required dependencies are available",
             Form(
-                .anyone(ready),
-                answers: [
-                    (200, "status: ready, dependencies: {name: ok}"),
-                    (503, "a required dependency is missing; dependencies shows which"),
-                ])),
+                .anyone(ready), answers: [Answer(200, "All are there", readiness)],
+                problems: [.unavailable: "a required dependency is missing; dependencies shows which"])),
         Route(
-            "GET", readyOfOnePath, "Reports whether one dependency is available",
+            "showReadinessOf", "GET", readyOfOnePath, "Reports whether one dependency is available",
             Form(
-                .anyone(readyOfOne),
-                answers: [
-                    (200, "status: ready, dependencies: {name: ok}"), (404, "no dependency has this name"),
-                    (503, "the dependency is missing"),
+                .anyone(readyOfOne), answers: [Answer(200, "It is there", readiness)],
+                problems: [
+                    .notFound: "no dependency has this name", .unavailable: "the dependency is missing",
                 ])),
     ]
+
+    private static let readiness = Shape.object([
+        "status": .words(["ready"]), "dependencies": .dependencies,
+    ]).named("Readiness")
 
     static let path = "/health"
     private static let readyPath = "/ready"

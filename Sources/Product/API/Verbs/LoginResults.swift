@@ -8,16 +8,12 @@ enum LoginResults {
 
     static let routes = [
         Route(
-            "POST", "/auth", "Returns the result of a challenge; with `Prefer: wait=N` it waits for the end",
+            "showResult", "POST", "/auth",
+            "Returns the result of a challenge; with `Prefer: wait=N` it waits for the end",
             Form(
                 .website(auth), [P.challenge.optional, P.token.optional], oneOf: ["challenge", "token"], isSafe: true,
-                answers: [
-                    (
-                        200,
-                        "login: success, failure, wait or empty; challenge, factor, assurance, proof, steps, reason?, "
-                            + "context, receipt?, device?"
-                    )
-                ]))
+                answers: [Answer(200, "The result", .toldResult)],
+                problems: [.notFound: "there is no such challenge or user"]))
     ]
 
     @Sendable static func auth(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {

@@ -8,31 +8,43 @@ enum Notices {
 
     static let routes = [
         Route(
-            "POST", "/user/{username}/messages", "Leaves a short text for a user, which the user's phones show",
+            "leaveMessage", "POST", "/user/{username}/messages",
+            "Leaves a short text for a user, which the user's phones show",
             Form(
                 .website(leave), [P.title.required, P.text.required],
+                answers: [Answer(201, "The message is left", .object(["message": .id, "created_at": .time]))],
+                problems: [.conflict: "the user has too many messages"])),
+        Route(
+            "listUserMessages", "GET", "/user/{username}/messages", "Returns the messages for a user, the newest first",
+            Form(
+                .website(list),
                 answers: [
-                    (201, "message, created_at"), (409, "the user has too many messages"),
+                    Answer(200, "The messages", .object(["messages": .list(of: .userNotice.named("UserMessage"))]))
                 ])),
         Route(
-            "GET", "/user/{username}/messages", "Returns the messages for a user, the newest first",
-            Form(.website(list), answers: [(200, "messages: [{message, from, title, text, created_at, read_at}]")])),
+            "deleteMessage", "DELETE", "/user/{username}/messages/{message}", "Deletes a message for a user",
+            Form(.website(withdraw), answers: [Answer(204, "The message is deleted, also from the archive")])),
         Route(
-            "DELETE", "/user/{username}/messages/{message}", "Deletes a message for a user",
-            Form(.website(withdraw), answers: [(204, "the message is deleted, also from the archive")])),
-        Route(
-            "GET", "/messages", "Returns the messages that no phone of the user has fetched",
+            "listMessages", "GET", "/messages", "Returns the messages that no phone of the user has fetched",
             Form(
                 .phone { call, phone async throws(Refusal) in try await list(call, phone, inArchive: false) },
-                answers: [(200, "messages: [{message, from, title, created_at}], unread, archived")])),
+                answers: [Answer(200, "The messages", .noticeList(of: .notice.named("Message")))])),
         Route(
-            "GET", "/messages/archive", "Returns the messages that a phone of the user has fetched",
+            "listArchive", "GET", "/messages/archive", "Returns the messages that a phone of the user has fetched",
             Form(
                 .phone { call, phone async throws(Refusal) in try await list(call, phone, inArchive: true) },
-                answers: [(200, "messages: [{message, from, title, created_at, read_at}], unread, archived")])),
+                answers: [
+                    Answer(
+                        200, "The messages",
+                        .noticeList(of: .notice.adding(["read_at": .time.orNull]).named("ArchivedMessage")))
+                ])),
         Route(
-            "GET", "/messages/{message}", "Returns a message, signed, and moves it to the archive",
-            Form(.phone(fetch), answers: [(200, "statement: a twoefay-message+jwt")])),
+            "fetchMessage", "GET", "/messages/{message}", "Returns a message, signed, and moves it to the archive",
+            Form(
+                .phone(fetch),
+                answers: [
+                    Answer(200, "The message", .object(["statement": .jws.about("A twoefay-message+jwt")]))
+                ])),
     ]
 
     @Sendable static func leave(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {

@@ -12,13 +12,11 @@ enum PendingList {
 
     static let routes = [
         Route(
-            "POST", "/pending",
+            "listPending", "POST", "/pending",
             "Returns the pending challenges; with `Prefer: wait=N` it waits until they differ from `known`",
             Form(
                 .phone(pending), [P.known.optional, P.pins.optional, P.pinsSequence.optional],
-                answers: [
-                    (200, "pending: [{challenge, nonce, context, expires_at, asks_place?, demands?}], pins?, time")
-                ]))
+                answers: [Answer(200, "The pending challenges", .pendingList)]))
     ]
 
     @Sendable static func pending(_ call: VerbCall, _ phone: PhoneCredential) async throws(Refusal) -> VerbOutcome {

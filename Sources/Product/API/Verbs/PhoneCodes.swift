@@ -8,18 +8,25 @@ enum PhoneCodes {
 
     static let routes = [
         Route(
-            "POST", "/device/totp", "Returns the secret of the calling phone's codes, sealed to its agreement key",
+            "fetchPhoneCodes", "POST", "/device/totp",
+            "Returns the secret of the calling phone's codes, sealed to its agreement key",
             Form(
                 .phone(deliver), [P.secretRequest.required, P.pinSignature.optional],
                 answers: [
-                    (200, "factor, secret: a JWE for the agreement key of the phone"),
-                    (403, "the policy gives phones no codes, or the user is locked, frozen, disabled or expired"),
-                    (403, "pin_required, pin_wrong or pin_locked, as for an approval"),
-                    (
-                        409,
-                        "the phone has another agreement key, the request is an old one, the secret was given before, or the user has other codes"
-                    ),
-                    (429, "more than ten requests in a minute"),
+                    Answer(
+                        200, "The secret",
+                        .object([
+                            "factor": .id,
+                            "secret": Shape.text("eyJ…").about("A JWE for the agreement key of the phone"),
+                        ]))
+                ],
+                problems: [
+                    .forbidden: "the policy gives phones no codes, or the user is locked, frozen, disabled or expired",
+                    .pinRequired: "as for an approval", .pinWrong: "as for an approval",
+                    .pinLocked: "as for an approval",
+                    .conflict: "the phone has another agreement key, or the request is an old one",
+                    .conflict: "the secret was given before, or the user has other codes",
+                    .limited: "more than ten requests in a minute",
                 ]))
     ]
 

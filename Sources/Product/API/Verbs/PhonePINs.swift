@@ -8,21 +8,21 @@ enum PhonePINs {
 
     static let routes = [
         Route(
-            "GET", "/device/pin", "Returns the state of the calling phone's PIN",
-            Form(.phone(show), answers: [(200, "device, pin: {state, version, tries_left, puk_tries_left}")])),
+            "showPIN", "GET", "/device/pin", "Returns the state of the calling phone's PIN",
+            Form(.phone(show), answers: [Answer(200, "The state", .ownPIN)])),
         Route(
-            "POST", "/device/pin", "Sets, changes, resets or unlocks the calling phone's PIN",
+            "changePIN", "POST", "/device/pin", "Sets, changes, resets or unlocks the calling phone's PIN",
             Form(
                 .phone(change), [P.pinStatement.required, P.pinSignature.optional, P.pukSignature.optional],
-                answers: [
-                    (200, "device, pin: as GET /device/pin returns it"),
-                    (403, "pin_wrong: the old PIN was wrong; tries_left"),
-                    (403, "pin_locked: the PIN is locked, and only the PUK resets it"),
-                    (403, "puk_wrong: the PUK was wrong; tries_left"), (403, "puk_locked: the PUK is locked, too"),
-                    (403, "unlock_wrong: the code of the help desk was wrong; tries_left"),
-                    (403, "unlock_void: no code of the help desk is valid for the phone"),
-                    (409, "the statement is for another version, or the phone has a PIN or none"),
-                    (429, "more than ten requests in a minute, or others changed the PIN at the same time"),
+                answers: [Answer(200, "The new state", .ownPIN)],
+                problems: [
+                    .pinWrong: "the old PIN was wrong; tries_left",
+                    .pinLocked: "the PIN is locked, and only the PUK resets it",
+                    .pukWrong: "the PUK was wrong; tries_left", .pukLocked: "the PUK is locked, too",
+                    .unlockWrong: "the code of the help desk was wrong; tries_left",
+                    .unlockVoid: "no code of the help desk is valid for the phone",
+                    .conflict: "the statement is for another version, or the phone has a PIN or none",
+                    .limited: "more than ten requests in a minute, or others changed the PIN at the same time",
                 ])),
     ]
 

@@ -5,8 +5,17 @@ import Relay
 enum PushKeys {
     static let routes = [
         Route(
-            "GET", "/push", "Returns the key with which browsers subscribe to pushes",
-            Form(.anyone(show), answers: [(200, "web: {application_server_key}, if the relay pushes to browsers")]))
+            "showPushKeys", "GET", "/push", "Returns the key with which browsers subscribe to pushes",
+            Form(
+                .anyone(show),
+                answers: [
+                    Answer(
+                        200, "The keys",
+                        .object([
+                            "web?": .object(["application_server_key": .text("BNcR…")]).about(
+                                "Only if the relay pushes to browsers")
+                        ]))
+                ]))
     ]
 
     @Sendable static func show(_ call: VerbCall) async throws(Refusal) -> VerbOutcome {

@@ -7,55 +7,64 @@ import World
 enum Recovery {
     typealias P = Parameters
 
-    private static let members =
-        "recovery, username, factor, state, ready_at?, announced_at?, expires_at, proof?, proofs, spoken_code?, "
-        + "challenge?, number?"
-    private static let listed = (
-        200, "recoveries: [{recovery, factor, state, started_by, created_at, ready_at?, announced_at?, expires_at}]"
-    )
-    private static let unknown = (404, "no open recovery has this token or handle")
+    private static let unknown = "no open recovery has this token or handle"
+    private static let otherState = "the recovery has another state"
+    private static let state = Shape.recoveryState.named("RecoveryState")
+    private static let ended = [Answer(204, "The recovery has ended")]
+    private static let open = [Answer(200, "The open recoveries", .openRecoveries.named("OpenRecoveries"))]
 
     static let routes = [
         Route(
-            "POST", "/user/{username}/recovery", "Mails a link to a user who has lost a factor",
+            "startRecovery", "POST", "/user/{username}/recovery", "Mails a link to a user who has lost a factor",
             Form(
                 .website(start), [P.lost.required],
                 answers: [
-                    (202, "expires_at: the same whether there is such a user or not"),
-                    (403, "forbidden: the website has no recovery-url, or the relay no mail server"),
-                ])),
+                    Answer(202, "The same whether there is such a user or not", .object(["expires_at": .time]))
+                ],
+                problems: [.forbidden: "the website has no recovery-url, or the relay no mail server"])),
         Route(
-            "GET", "/user/{username}/recovery", "Returns the open recoveries of a user",
-            Form(.website(ofUser), answers: [listed])),
+            "listUserRecoveries", "GET", "/user/{username}/recovery", "Returns the open recoveries of a user",
+            Form(.website(ofUser), answers: open)),
         Route(
-            "DELETE", "/user/{username}/recovery/{recovery}", "Cancels a recovery for a user who is logged in",
-            Form(.website(cancelByWebsite), answers: [(204, "the recovery has ended")])),
+            "cancelUserRecovery", "DELETE", "/user/{username}/recovery/{recovery}",
+            "Cancels a recovery for a user who is logged in", Form(.website(cancelByWebsite), answers: ended)),
         Route(
-            "POST", "/recovery", "Hands in the token of a link, which works once",
-            Form(.website(open), [P.recoveryToken.required], answers: [(201, "handle, \(members)"), unknown])),
+            "openRecovery", "POST", "/recovery", "Hands in the token of a link, which works once",
+            Form(
+                .website(open), [P.recoveryToken.required],
+                answers: [
+                    Answer(
+                        201, "The recovery is open",
+                        .recoveryState.adding(["handle": Shape.text("h4nd1e").about("Names the recovery from now on")])
+                            .named("OpenedRecovery"))
+                ],
+                problems: [.notFound: unknown, .shownOnce: Enrol.shownOnce])),
         Route(
-            "POST", "/recovery/state", "Returns the state of a recovery",
-            Form(.website(state), [P.handle.required], answers: [(200, members), unknown])),
+            "showRecovery", "POST", "/recovery/state", "Returns the state of a recovery",
+            Form(
+                .website(state), [P.handle.required], answers: [Answer(200, "The state", state)],
+                problems: [.notFound: unknown])),
         Route(
-            "POST", "/recovery/proof", "Gives the second proof of a recovery",
+            "proveRecovery", "POST", "/recovery/proof", "Gives the second proof of a recovery",
             Form(
                 .website(prove), [P.handle.required, P.approval.optional],
-                answers: [
-                    (200, members), (403, "approval_required: the challenge, and number?, of the proof"),
-                    (403, "forbidden: only an operator can prove it, or the approval is void"),
-                    (403, "codes_locked: the user has no phone that could prove it"),
-                    (409, "the recovery has another state"), unknown,
+                answers: [Answer(200, "The new state", state)],
+                problems: [
+                    .approvalRequired: "the challenge, and number?, of the proof",
+                    .forbidden: "only an operator can prove it, or the approval is void",
+                    .codesLocked: "the user has no phone that could prove it",
+                    .conflict: otherState, .notFound: unknown,
                 ])),
         Route(
-            "POST", "/recovery/approval", "Asks the phones once more to end the wait",
+            "askPhones", "POST", "/recovery/approval", "Asks the phones once more to end the wait",
             Form(
-                .website(ask), [P.handle.required],
-                answers: [
-                    (200, members), (403, "forbidden: no phone may decide"), (409, "the recovery has another state"),
-                    unknown, (429, "the phones were asked three times since the announcement"),
+                .website(ask), [P.handle.required], answers: [Answer(200, "The new state", state)],
+                problems: [
+                    .forbidden: "no phone may decide", .conflict: otherState, .notFound: unknown,
+                    .limited: "the phones were asked three times since the announcement",
                 ])),
         Route(
-            "POST", "/recovery/finish", "Creates the new factor of a recovery that is ready",
+            "finishRecovery", "POST", "/recovery/finish", "Creates the new factor of a recovery that is ready",
             Form(
                 .website(finish),
                 [
@@ -63,22 +72,24 @@ enum Recovery {
                     P.algorithm.optional, P.period.optional,
                 ],
                 answers: [
-                    (201, "totp: secret, uri, qr, expires_at. hotp: kind, state, created_at, confirmed_at"),
-                    (201, "push: code, uri, qr, expires_at"), (202, "push: sent_to, expires_at"),
-                    (403, "forbidden: the user is locked, frozen, disabled or expired"),
-                    (409, "the recovery is not ready yet, or has ended"), unknown,
+                    Answer(201, "The app's secret, the token, or the activation of a phone", .recoveredFactor),
+                    Answer(202, "The relay mails the activation code of a phone", .mailedActivation),
+                ],
+                problems: [
+                    .forbidden: "the user is locked, frozen, disabled or expired",
+                    .conflict: "the recovery is not ready yet, or has ended", .notFound: unknown,
+                    .shownOnce: Enrol.shownOnce,
                 ])),
         Route(
-            "POST", "/recovery/cancel", "Hands in the cancelling token of an announcement",
+            "cancelRecoveryByToken", "POST", "/recovery/cancel", "Hands in the cancelling token of an announcement",
             Form(
-                .website(cancelByToken), [P.recoveryToken.required],
-                answers: [(204, "the recovery has ended"), unknown])),
+                .website(cancelByToken), [P.recoveryToken.required], answers: ended, problems: [.notFound: unknown])),
         Route(
-            "GET", "/recovery", "Returns the open recoveries of the phone's user",
-            Form(.phone(ofPhone), answers: [listed])),
+            "listRecoveries", "GET", "/recovery", "Returns the open recoveries of the phone's user",
+            Form(.phone(ofPhone), answers: open)),
         Route(
-            "DELETE", "/recovery/{recovery}", "Cancels a recovery",
-            Form(.phone(cancelByPhone), answers: [(204, "the recovery has ended")])),
+            "cancelRecovery", "DELETE", "/recovery/{recovery}", "Cancels a recovery",
+            Form(.phone(cancelByPhone), answers: ended)),
     ]
 
     @Sendable private static func start(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {

@@ -9,13 +9,11 @@ enum Reports {
 
     static let routes = [
         Route(
-            "POST", "/device/status", "Reports the system, the app and the state of the calling phone",
+            "reportStatus", "POST", "/device/status", "Reports the system, the app and the state of the calling phone",
             Form(
                 .phone(report), [P.status.required],
-                answers: [
-                    (200, "device, report: the stored report, as /user/{username} shows it"),
-                    (429, "more than ten reports in a minute"),
-                ]))
+                answers: [Answer(200, "The stored report", .object(["device": .id, "report": .report]))],
+                problems: [.limited: "more than ten reports in a minute"]))
     ]
 
     @Sendable static func report(_ call: VerbCall, _ phone: PhoneCredential) async throws(Refusal) -> VerbOutcome {

@@ -10,14 +10,16 @@ import World
 enum RevocationLists {
     static let routes = [
         Route(
-            "GET", "/crl", "Returns the revocation list of the phones' authority",
+            "showRevocationList", "GET", "/crl", "Returns the revocation list of the phones' authority",
             Form(
                 .anyone(show),
                 answers: [
-                    (200, "the list in DER (RFC 5280), of the type application/pkix-crl"),
-                    (304, "the caller has this list, as If-None-Match says"),
-                    (404, "the authority is outside of the installation, and has its own list"),
-                    (503, "the list cannot be made now"),
+                    Answer(200, "The list in DER (RFC 5280)", contentType: "application/pkix-crl"),
+                    Answer(304, "The caller has this list, as If-None-Match says"),
+                ],
+                problems: [
+                    .notFound: "the authority is outside of the installation, and has its own list",
+                    .unavailable: "the list cannot be made now",
                 ]))
     ]
 

@@ -9,27 +9,29 @@ enum TaggedCertificates {
 
     static let routes = [
         Route(
-            "POST", "/device/certificate", "Issues a certificate for another key of the calling phone, with a tag",
+            "certifyKey", "POST", "/device/certificate",
+            "Issues a certificate for another key of the calling phone, with a tag",
             Form(
                 .phone(certify), [P.tag.required, P.certificateRequest.required, P.certificateProof.required],
-                answers: [
-                    (200, "tag, raw, serial, certificate, created_at, expires_at: valid for at most 90 days"),
-                    (403, "the authority of the phones issues no certificates for documents"),
-                    (409, "the key has another use"), (429, "more than ten requests in a minute"),
-                    (503, "an outside authority has not issued it yet; Retry-After has the pause"),
+                answers: [Answer(200, "The certificate, valid for at most 90 days", .taggedCertificate)],
+                problems: [
+                    .forbidden: "the authority of the phones issues no certificates for documents",
+                    .conflict: "the key has another use, or the proof is an old one",
+                    .limited: "more than ten requests in a minute, or too many certificates",
+                    .unavailable: "an outside authority has not issued it yet; Retry-After has the pause",
                 ])),
         Route(
-            "POST", "/verify-signature", "Checks a document that the key of a tagged certificate has signed",
+            "verifySignature", "POST", "/verify-signature",
+            "Checks a document that the key of a tagged certificate has signed",
             Form(
                 .website(verify),
                 [P.signer.required, P.tag.required, P.hash.required, P.statement.optional, P.signature.optional],
                 oneOf: ["statement", "signature"],
-                answers: [
-                    (200, "valid: true, username, certificate, and of a statement label and signed_at"),
-                    (200, "valid: false, fault, username, certificate"),
-                    (403, "the tag does not allow this form of signature"),
-                    (404, "there is no such active phone, or it has no such certificate"),
-                    (409, "the policy of the tag has changed since"),
+                answers: [Answer(200, "Whether the signature counts, and whose it is", .signatureVerdict)],
+                problems: [
+                    .forbidden: "the tag does not allow this form of signature",
+                    .notFound: "there is no such active phone, or it has no such certificate",
+                    .conflict: "the policy of the tag has changed since",
                 ])),
     ]
 

@@ -8,15 +8,21 @@ enum VerifyCode {
 
     static let routes = [
         Route(
-            "POST", "/verify-otp", "Checks a code of a user's app or token outside a login, and uses it up",
+            "verifyOTP", "POST", "/verify-otp",
+            "Checks a code of a user's app or token outside a login, and uses it up",
             Form(
                 .website(verify), [P.username.optional, P.deviceID.optional, P.otp.required],
                 oneOf: ["username", "device"],
                 answers: [
-                    (200, "valid: true, and factor; or valid: false for a wrong code, which counts as a failure"),
-                    (403, "codes_locked: too many wrong codes"),
-                    (403, "forbidden: the user is locked, frozen, disabled or expired"),
-                    (409, "the user has no app and no token"), (429, "too soon after a wrong code"),
+                    Answer(
+                        200, "Whether the code was right; a wrong one counts as a failure",
+                        .object(["valid": .flag, "factor?": Shape.factor.showing("totp")]))
+                ],
+                problems: [
+                    .codesLocked: "too many codes of the user were wrong",
+                    .forbidden: "the user is locked, frozen, disabled or expired",
+                    .notFound: "there is no such user or phone",
+                    .conflict: "the user has no app and no token", .limited: "too soon after a wrong code",
                 ]))
     ]
 

@@ -7,12 +7,19 @@ import Relay
 enum WebhookSecrets {
     static let routes = [
         Route(
-            "GET", "/webhook/secrets", "Returns the secrets of the website's webhooks, the newest first",
+            "showWebhookSecrets", "GET", "/webhook/secrets",
+            "Returns the secrets of the website's webhooks, the newest first",
             Form(
                 .website(fetch),
                 answers: [
-                    (200, "secrets: [{secret, until?}], made_at, next_at"), (404, "the website has no webhooks"),
-                ]))
+                    Answer(
+                        200, "The secrets",
+                        .object([
+                            "secrets": .list(of: .object(["secret": .text("whsec_…"), "until?": .time])),
+                            "made_at": .time, "next_at": .time.orNull,
+                        ]))
+                ],
+                problems: [.notFound: "the website has no webhooks"]))
     ]
 
     @Sendable private static func fetch(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {

@@ -7,14 +7,20 @@ enum WebsiteRenewals {
 
     static let routes = [
         Route(
-            "POST", "/website/certificate", "Renews the certificate of the calling website, for the same key",
+            "renewCertificate", "POST", "/website/certificate",
+            "Renews the certificate of the calling website, for the same key",
             Form(
                 .website(renew), [P.certificateRequest.required],
                 answers: [
-                    (200, "certificate: in PEM, valid for 825 days; expires_at"),
-                    (403, "the operator has not turned it on"),
-                    (409, "the present certificate has more than a third of its validity left"),
-                    (429, "the key has eight former certificates that have not expired, and got one in the last week"),
+                    Answer(
+                        200, "The new certificate, valid for 825 days",
+                        .object(["certificate": .pem, "expires_at": .time]))
+                ],
+                problems: [
+                    .forbidden: "the operator has not turned it on",
+                    .conflict: "the present certificate has more than a third of its validity left",
+                    .limited:
+                        "the key has eight former certificates that have not expired, and got one in the last week",
                 ]))
     ]
 

@@ -79,14 +79,16 @@ final class APIRig: Sendable {
     /// A caller without a certificate.
     var stranger: Site { Site(rig: self, certificate: nil) }
 
-    /// Starts the request, and returns when it is answered or held.
+    /// Starts the request, and returns when it is answered or held. Its answer must be as the
+    /// OpenAPI document declares it.
     func start(_ request: Request) async -> Outcome {
-        await relay.loop.perform { [api] in
+        let outcome = await relay.loop.perform { [api] in
             switch api.handle(request) {
-            case .now(let response): .response(response)
+            case .now(let response): Outcome.response(response)
             case .later(_, _, let work): await work()
             }
         }
+        return DeclaredAnswers.checked(outcome, of: request)
     }
 
     /// Sends the request, and returns its answer. A held request is answered when it is woken.
