@@ -53,7 +53,7 @@ struct RoutingTests {
         arguments: [
             ("GET", "/register", "POST"), ("POST", "/user/bob", "DELETE, GET, PATCH"), ("HEAD", "/health", "GET"),
             ("PUT", "/user/bob/activation", "POST"), ("GET", "/challenge/x", "DELETE"), ("OPTIONS", "/auth", "POST"),
-            ("get", "/ready", "GET"),
+            ("get", "/ready", "GET"), ("DELETE", "/recovery/state", "POST"), ("POST", "/messages/archive", "GET"),
         ] as [(String, String, String)])
     func wrongMethodGets405WithAllow(method: String, path: String, allow: String) async throws {
         let rig = try await APIRig()

@@ -10,7 +10,7 @@ enum FieldPattern {
     private static let hidden =
         "\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff"
     static let opaque = "^[!-~]*$"
-    static let id = "^[0-9A-Fa-f]{32}$"
+    static let id = "^[0-9a-f]{32}$"
     static let email = "^[\(atom)]+(\\.[\(atom)]+)*@(\(label)\\.)+\(label)$"
     private static let atom = "A-Za-z0-9!#$%&'*+/=?^_`{|}~-"
     private static let label = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -42,7 +42,7 @@ enum FieldPattern {
     /// Digits, or the letters of a recovery code or a temporary code with spaces and dashes.
     static let anyCode = "^([0-9]{6,8}|[ -]*([A-Za-z2-7][ -]*){16}|[ -]*([0-9A-TV-Za-tv-z][ -]*){10})$"
     /// A time in UTC.
-    static let time = "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?[Zz]$"
+    static let time = "^(19[7-9][0-9]|[2-9][0-9]{3})-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?Z$"
 
     static func digits(_ counts: ClosedRange<Int>) -> String {
         "^[0-9]{\(counts.lowerBound),\(counts.upperBound)}$"

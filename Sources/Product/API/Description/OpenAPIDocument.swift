@@ -68,16 +68,19 @@ enum OpenAPIDocument {
     /// The header fields that select the language of texts, on every route.
     private static let languages: JSONObject = [
         "AcceptLanguage": [
-            "name": "Accept-Language", "in": "header", "schema": ["type": "string", "maxLength": maxLanguages],
+            "name": "Accept-Language", "in": "header", "schema": ["type": "string"],
             "description":
                 "The visitor's or the phone's: the language of problems, and of messages to a user without a language",
         ],
         "AcceptUserLanguage": [
-            "name": "Accept-User-Language", "in": "header", "schema": ["type": "string", "maxLength": maxLanguages],
-            "description": "The person's own choice, in the form of Accept-Language; it has precedence",
+            "name": "Accept-User-Language", "in": "header", "schema": ["type": "string"],
+            "description": .string(ownLanguage),
         ],
     ]
-    private static let maxLanguages = JSONValue.integer(Int64(AcceptLanguage.longest))
+
+    private static let ownLanguage =
+        "The person's own choice, in the form of Accept-Language; it has precedence. The relay ignores both beyond "
+        + "\(AcceptLanguage.longest) bytes"
 
     /// The header fields of answers.
     private static let headers: JSONObject = [

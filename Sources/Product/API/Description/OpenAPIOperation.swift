@@ -140,7 +140,9 @@ extension Answer {
             response.set(
                 "content", ["application/json": ["schema": .object(shape.schema), "example": shape.example]])
         } else if let contentType {
-            response.set("content", [contentType: ["schema": ["type": "string", "format": "binary"]]])
+            var schema: JSONObject = ["type": "string"]
+            if !contentType.hasPrefix("text/") { schema.set("format", "binary") }
+            response.set("content", [contentType: ["schema": .object(schema)]])
         }
         return .object(response)
     }

@@ -25,8 +25,8 @@ struct Shape: Sendable {
 
     static let flag = Shape(["type": "boolean"], example: true)
 
-    /// A flag that is left out unless it is true.
-    static let mark = Shape(["type": "boolean", "const": true], example: true)
+    /// A flag that is left out unless it is true. A generator takes a constant of this type for a word.
+    static let mark = flag
 
     /// The id of a user, phone, challenge or another object.
     static let id = Shape(

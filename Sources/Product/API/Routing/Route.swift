@@ -147,8 +147,9 @@ struct RouteTable: Sendable {
 
     /// Returns the route of a request. A path without parameters takes precedence over a pattern.
     func match(_ method: String, _ path: String) -> Match {
-        if let route = fixed[path]?.first(where: { $0.method == method }), route.path.text.hasSameBytes(as: path) {
-            return .route(route, pathParameters: [:])
+        if let routes = fixed[path], let first = routes.first, first.path.text.hasSameBytes(as: path) {
+            if let route = routes.first(where: { $0.method == method }) { return .route(route, pathParameters: [:]) }
+            return Self.wrongMethod(among: routes, of: first)
         }
         guard let segments = PathPattern.split(path) else { return .nothing }
         var allowed: [Route] = []
@@ -166,7 +167,10 @@ struct RouteTable: Sendable {
             return .route(route, pathParameters: decoded)
         }
         guard let first = allowed.first else { return .nothing }
-        return .wrongMethod(
-            pattern: first.path.text, allow: allowed.map(\.method).sorted().joined(separator: ", "))
+        return Self.wrongMethod(among: allowed, of: first)
+    }
+
+    private static func wrongMethod(among allowed: [Route], of route: Route) -> Match {
+        .wrongMethod(pattern: route.path.text, allow: allowed.map(\.method).sorted().joined(separator: ", "))
     }
 }
