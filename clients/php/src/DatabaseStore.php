@@ -36,10 +36,12 @@ class DatabaseStore implements Store
 
     public function addUser(string $username, string $token): void
     {
-        $this->transaction(function (\PDO $db) use ($username, $token): void {
+        // Of two that run at once, PostgreSQL lets both insert: then the first one's row stays.
+        $this->inserts(function (\PDO $db) use ($username, $token): bool {
             $name = self::keyOf($username);
             self::run($db, 'DELETE FROM twoefay_user WHERE name = ?', $name);
             self::run($db, 'INSERT INTO twoefay_user (name, token) VALUES (?, ?)', $name, $token);
+            return true;
         });
     }
 
@@ -266,7 +268,7 @@ class DatabaseStore implements Store
                 $db->exec("CREATE TABLE IF NOT EXISTS $table");
             } catch (\PDOException $error) {
                 // PostgreSQL reports so that another process makes the same table at this moment.
-                if (!in_array(self::state($error), ['23505', '42P07'], true)) {
+                if (!in_array(self::state($error), ['23505', '42P07', '42710'], true)) {
                     throw $error;
                 }
             }

@@ -231,6 +231,29 @@ final class StoresTest extends TestCase
         self::assertSame(array_fill(0, 8, null), Stores::race($name, 'addUser', $calls));
     }
 
+    /** @dataProvider shared */
+    public function testOneUserIsAddedByManyProcessesAtOnce(string $kind): void
+    {
+        $calls = array_fill(0, 8, ['ada', 'token']);
+        self::assertSame(array_fill(0, 8, null), Stores::race($this->name, 'addUser', $calls));
+        self::assertSame('token', $this->store->token('ada'));
+    }
+
+    /**
+     * @testWith ["postgresql"]
+     */
+    public function testUserIsAddedBetweenTheStatementsOfAnother(string $kind): void
+    {
+        $dsn = substr($this->name, strlen($kind) + 1);
+        $meet = function (): void {
+            $this->store->addUser('ada', 'first');
+        };
+        $store = new DatabaseStore(fn() => new MeetingPdo($dsn, 'INSERT INTO twoefay_user', $meet));
+        $this->store->addUser('bob', 'makes the tables');
+        $store->addUser('ada', 'second');
+        self::assertSame('first', $this->store->token('ada'));
+    }
+
     public function testOtherErrorsAreNotHidden(): void
     {
         $file = "$this->directory/odd.db";
