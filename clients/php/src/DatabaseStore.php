@@ -111,16 +111,26 @@ class DatabaseStore implements Store
 
     public function unpin(string $username, string $device): void
     {
-        $revoke = 'UPDATE twoefay_phone SET revoked = 1 WHERE name = ? AND device = ?';
-        $name = self::keyOf($username);
-        $this->transaction(fn(\PDO $db) => self::run($db, $revoke, $name, $device));
+        $this->revoke(self::keyOf($username), $device);
     }
 
     public function unpinByToken(string $token, string $device): void
     {
-        $revoke = 'UPDATE twoefay_phone SET revoked = 1 WHERE device = ?'
-            . ' AND name IN (SELECT name FROM twoefay_user WHERE token = ?)';
-        $this->transaction(fn(\PDO $db) => self::run($db, $revoke, $device, $token));
+        foreach ($this->column('SELECT name FROM twoefay_user WHERE token = ?', $token) as $name) {
+            $this->revoke($name, $device);
+        }
+    }
+
+    private function revoke(string $name, string $device): void
+    {
+        $was = 'SELECT name FROM twoefay_phone WHERE name = ? AND device = ? AND revoked = 1';
+        $close = "DELETE FROM twoefay_secret WHERE name = ? AND NOT EXISTS ($was)";
+        $revoke = 'UPDATE twoefay_phone SET revoked = 1 WHERE name = ? AND device = ?';
+        $this->transaction(function (\PDO $db) use ($close, $revoke, $name, $device): void {
+            // First: if the phone is pinned at this moment, it waits here, and then finds its row.
+            self::run($db, $close, $name, $name, $device);
+            self::run($db, $revoke, $name, $device);
+        });
     }
 
     public function forget(string $username): void
@@ -182,10 +192,17 @@ class DatabaseStore implements Store
         );
     }
 
-    private static function run(\PDO $db, string $statement, string|int ...$values): \PDOStatement
-    {
+    private static function run(
+        \PDO $db,
+        string $statement,
+        #[\SensitiveParameter] string|int ...$values,
+    ): \PDOStatement {
         $prepared = $db->prepare($statement);
-        $prepared->execute($values);
+        foreach (array_values($values) as $index => $value) {
+            // Not as an argument of `execute`: a stack trace would show it.
+            $prepared->bindValue($index + 1, $value);
+        }
+        $prepared->execute();
         return $prepared;
     }
 

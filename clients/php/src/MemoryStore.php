@@ -85,7 +85,13 @@ final class MemoryStore implements Store
 
     public function unpin(string $username, string $device): void
     {
-        if (isset($this->pins["=$username"]["=$device"])) {
+        $phones = $this->pins["=$username"] ?? [];
+        $wasUnpinned = array_key_exists("=$device", $phones) && $phones["=$device"] === null;
+        if ($wasUnpinned) {
+            return;
+        }
+        unset($this->secrets["=$username"]);
+        if (isset($phones["=$device"])) {
             $this->pins["=$username"]["=$device"] = null;
         }
     }

@@ -50,7 +50,12 @@ interface Store
     /** Whether a phone of this user was ever pinned, even if it was unpinned since. */
     public function wasPinned(string $username): bool;
 
-    /** Revokes a key for ever, but keeps its row: `wasPinned` must stay true. */
+    /**
+     * Revokes a key for ever, but keeps its row: `wasPinned` must stay true.
+     *
+     * Deletes every `k` of the user, too: the phone may have read one, and be pinned later. If the
+     * phone was unpinned before, they stay: the relay's webhook may come after a new code.
+     */
     public function unpin(string $username, string $device): void;
 
     /** The same, for the user with this id at the relay; nothing if there is none. */

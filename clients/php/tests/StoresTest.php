@@ -5,6 +5,7 @@ declare(strict_types=1);
 namespace Twoefay\Tests;
 
 use PHPUnit\Framework\TestCase;
+use Twoefay\Base64Url;
 use Twoefay\DatabaseStore;
 use Twoefay\SQLiteStore;
 use Twoefay\Store;
@@ -175,6 +176,46 @@ final class StoresTest extends TestCase
     }
 
     /** @dataProvider kinds */
+    public function testUnpinnedPhoneIsNotPinnedLater(string $kind): void
+    {
+        $this->store->addUser('ada', 'token of ada');
+        $unpins = [
+            fn() => $this->store->unpin('ada', 'd1'),
+            fn() => $this->store->unpinByToken('token of ada', 'd1'),
+        ];
+        $this->store->addSecret('bob', 'k of bob', self::NOW);
+        foreach ($unpins as $unpin) { // before the phone was pinned
+            $this->store->addSecret('ada', 'k1', self::NOW);
+            $unpin();
+            self::assertSame([], $this->store->secrets('ada', self::NOW));
+            self::assertFalse($this->store->pin('ada', 'd1', self::KEY, 'k1'));
+        }
+        $this->pin('ada', 'd1');
+        $this->store->addSecret('ada', 'k2', self::NOW);
+        $unpins[0]();
+        self::assertSame([], $this->store->secrets('ada', self::NOW));
+        // The relay's webhook about it comes when the help desk shows another code already.
+        $this->store->addSecret('ada', 'k3', self::NOW);
+        $unpins[1]();
+        self::assertSame(['k3'], $this->store->secrets('ada', self::NOW));
+        self::assertSame(['k of bob'], $this->store->secrets('bob', self::NOW));
+    }
+
+    /**
+     * @testWith ["postgresql"]
+     *           ["mysql"]
+     */
+    public function testPhoneIsUnpinnedWhileItIsPinned(string $kind): void
+    {
+        $this->store->addSecret('ada', 'k', self::NOW);
+        $dsn = substr($this->name, strlen($kind) + 1);
+        $unpin = fn() => $this->store->unpin('ada', 'd1');
+        $store = new DatabaseStore(fn() => new MeetingPdo($dsn, 'DELETE FROM twoefay_secret', $unpin));
+        self::assertFalse($store->pin('ada', 'd1', self::KEY, 'k'));
+        self::assertSame([], $this->store->pins('ada'));
+    }
+
+    /** @dataProvider kinds */
     public function testNamesAreComparedExactly(string $kind): void
     {
         $this->store->addUser('ada', 't1');
@@ -285,6 +326,33 @@ final class StoresTest extends TestCase
         $store = new DatabaseStore(fn() => new \PDO("sqlite:$file", null, null, $silent));
         $store->addUser('ada', 't'); // the table is missing first
         self::assertSame('t', $store->token('ada'));
+    }
+
+    public function testSecretIsInNoTrace(): void
+    {
+        $file = "$this->directory/full.db";
+        $store = new SQLiteStore($file);
+        $store->addSecret('ada', 'another', self::NOW);
+        (new \PDO("sqlite:$file"))->exec('CREATE TRIGGER full BEFORE INSERT ON twoefay_secret'
+            . " BEGIN SELECT RAISE(ABORT, 'full'); END");
+        $ignored = ini_set('zend.exception_ignore_args', '0');
+        try {
+            $store->addSecret('ada', 'the secret k', self::NOW);
+            self::fail('the error is hidden');
+        } catch (\PDOException $error) {
+            $arguments = '';
+            foreach ($error->getTrace() as $frame) {
+                if (($frame['class'] ?? '') === self::class) {
+                    break;
+                }
+                $arguments .= var_export($frame['args'] ?? [], true);
+            }
+            self::assertStringContainsString('INSERT INTO twoefay_secret', $arguments);
+            self::assertStringNotContainsString(Base64Url::encode('the secret k'), $arguments);
+            self::assertStringNotContainsString('the secret k', $arguments);
+        } finally {
+            ini_set('zend.exception_ignore_args', $ignored);
+        }
     }
 
     public function testMemoryOfSqliteIsRefused(): void
