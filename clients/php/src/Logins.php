@@ -103,7 +103,7 @@ final class Logins
         }
     }
 
-    public function enter(Login $login, string $code): Decision
+    public function enter(Login $login, #[\SensitiveParameter] string $code): Decision
     {
         $body = ['challenge' => $login->challenge, 'otp' => $code];
         $answer = $this->client->send(new Call('POST', '/backup', $body), 200);

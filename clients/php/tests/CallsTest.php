@@ -302,6 +302,22 @@ final class CallsTest extends TestCase
         self::assertStringContainsString('<svg', $made->qr());
     }
 
+    public function testCodeIsInNoTrace(): void
+    {
+        $fake = FakeRelay::always(fn() => new Unreachable('lost'));
+        $ignored = ini_set('zend.exception_ignore_args', '0');
+        try {
+            $fake->client()->enter($this->login(), 'the code');
+            self::fail('the call has no answer');
+        } catch (Unreachable $error) {
+            foreach ($error->getTrace() as $frame) {
+                self::assertNotContains('the code', $frame['args'] ?? []);
+            }
+        } finally {
+            ini_set('zend.exception_ignore_args', $ignored);
+        }
+    }
+
     private function login(): Login
     {
         return new Login('cccc', '47', 1_795_334_400, ['username' => 'ada', 'request' => 'r']);
