@@ -7,8 +7,9 @@ namespace Twoefay;
 /**
  * HTTP by ext-curl: HTTP/2 or HTTP/1.1 on TLS, as the relay picks, with the website's certificate.
  *
- * Connections are kept for the calls of one process. A relay must not fill the memory of a website,
- * so the size and the time of an answer are limited.
+ * A connection is kept for the next call, but not where PHP can fork: a child that ends closes the
+ * TLS connections that it has inherited, under its parent. A relay must not fill the memory of a
+ * website, so the size and the time of an answer are limited.
  */
 final class CurlTransport implements Transport
 {
@@ -16,7 +17,6 @@ final class CurlTransport implements Transport
     private const KEPT_FIELDS = ['content-type', 'retry-after', 'request-id'];
 
     private ?\CurlHandle $curl = null;
-    private int $process = 0;
 
     public function __construct(
         private readonly string $origin,
@@ -66,6 +66,9 @@ final class CurlTransport implements Transport
             CURLOPT_CONNECTTIMEOUT => 5,
             CURLOPT_NOSIGNAL => true,
             CURLOPT_HTTP_VERSION => CURL_HTTP_VERSION_2TLS,
+            CURLOPT_FORBID_REUSE => function_exists('pcntl_fork'),
+            // libcurl repeats a request itself if a kept connection ends without an answer.
+            CURLOPT_FRESH_CONNECT => $call->method === 'PATCH',
             CURLOPT_PROTOCOLS => CURLPROTO_HTTPS,
             CURLOPT_FOLLOWLOCATION => false,
             CURLOPT_PATH_AS_IS => true,
@@ -108,12 +111,7 @@ final class CurlTransport implements Transport
 
     private function handle(): \CurlHandle
     {
-        // A process that forks after the first call must not share its connections with its
-        // children.
-        if ($this->curl === null || $this->process !== getmypid()) {
-            $this->curl = curl_init();
-            $this->process = getmypid();
-        }
+        $this->curl ??= curl_init();
         curl_reset($this->curl);
         return $this->curl;
     }

@@ -90,6 +90,51 @@ final class TransportTest extends TestCase
         $this->transport(authority: 'other')->send(new Call('GET', '/echo'));
     }
 
+    public function testConnectionIsKeptWhereNothingForks(): void
+    {
+        [$first, $second] = $this->bodies(['GET', '/number'], ['GET', '/number']);
+        self::assertSame($first, $second);
+    }
+
+    public function testConnectionIsNotKeptWhereAChildCouldEndIt(): void
+    {
+        $transport = $this->transport();
+        $first = $transport->send(new Call('GET', '/number'))->body;
+        self::assertNotSame($first, $transport->send(new Call('GET', '/number'))->body);
+    }
+
+    public function testLibcurlRepeatsNoPatch(): void
+    {
+        $before = (int) $this->transport()->send(new Call('GET', '/times'))->body;
+        [, $lost] = $this->bodies(['GET', '/number'], ['PATCH', '/lost']);
+        self::assertStringContainsString('no answer', $lost);
+        $after = (int) $this->transport()->send(new Call('GET', '/times'))->body;
+        self::assertSame($before + 1, $after);
+    }
+
+    /**
+     * The bodies, or errors, of calls in a process like those of a web server, which cannot fork.
+     *
+     * @param array{string, string} ...$calls method and path
+     * @return list<string>
+     */
+    private function bodies(array ...$calls): array
+    {
+        $at = self::$directory;
+        $code = 'require $argv[1]; $transport = new Twoefay\CurlTransport(...array_slice($argv, 3));'
+            . 'foreach (json_decode($argv[2]) as $call) {'
+            . 'try { $body = $transport->send(new Twoefay\Call(...$call))->body; }'
+            . 'catch (Twoefay\Unreachable $error) { $body = $error->getMessage(); }'
+            . 'echo "$body\n"; }';
+        $files = ["$at/own.ca.pem", "$at/own.shop.pem", "$at/own.shop.key"];
+        $origin = 'https://localhost:' . self::$port;
+        $words = [__DIR__ . '/../autoload.php', json_encode($calls), $origin, ...$files];
+        $php = [PHP_BINARY, '-d', 'disable_functions=pcntl_fork', '-r', $code, '--', ...$words];
+        [$output, $status] = Program::start($php, $at)->end();
+        self::assertSame(0, $status, $output);
+        return explode("\n", rtrim($output));
+    }
+
     public function testAuthoritiesOfTheSystemAreNotTrusted(): void
     {
         $at = self::$directory;

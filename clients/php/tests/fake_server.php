@@ -2,8 +2,9 @@
 
 declare(strict_types=1);
 
-// A server with TLS that answers one request on each connection as its path says. It needs a client
-// certificate. Prints its port. Arguments: the certificate with its key, and the authority.
+// A server with TLS that answers requests as their path says, and keeps the connection after
+// /number. It needs a client certificate. Prints its port. Arguments: the certificate with its key,
+// and the authority.
 
 [, $certificate, $authority] = $argv;
 $context = stream_context_create(['ssl' => [
@@ -18,11 +19,24 @@ $server = stream_socket_server('tcp://127.0.0.1:0', $error, $text, $flags, $cont
 echo substr(strrchr(stream_socket_get_name($server, false), ':'), 1), "\n";
 
 $plain = "content-type: application/json\r\n";
-while ($connection = stream_socket_accept($server, -1)) {
-    if (@stream_socket_enable_crypto($connection, true, STREAM_CRYPTO_METHOD_TLS_SERVER) !== true) {
-        fclose($connection);
-        continue;
+$kept = [];
+$number = 0;
+$lost = 0;
+while (true) {
+    $ready = [$server, ...$kept];
+    $none = null;
+    stream_select($ready, $none, $none, null);
+    $connection = reset($ready);
+    if ($connection === $server) {
+        $connection = stream_socket_accept($server, -1);
+        $method = STREAM_CRYPTO_METHOD_TLS_SERVER;
+        if (@stream_socket_enable_crypto($connection, true, $method) !== true) {
+            fclose($connection);
+            continue;
+        }
+        $number++;
     }
+    $kept = array_filter($kept, fn($other) => $other !== $connection);
     $head = '';
     while (($line = fgets($connection)) !== false && trim($line) !== '') {
         $head .= $line;
@@ -35,6 +49,9 @@ while ($connection = stream_socket_accept($server, -1)) {
     $answer = match ($isRequest ? $path[1] : '/close') {
         '/echo' => "HTTP/1.1 200 OK\r\n$plain\r\n" . json_encode($seen),
         '/close' => '',
+        '/lost' => str_repeat('', ++$lost),
+        '/times' => "HTTP/1.1 200 OK\r\n$plain\r\n$lost",
+        '/number' => "HTTP/1.1 200 OK\r\n{$plain}content-length: 9\r\n\r\n" . sprintf('%9d', $number),
         '/truncated' => "HTTP/1.1 200 OK\r\n{$plain}content-length: 100\r\n\r\n{}",
         '/redirect' => "HTTP/1.1 307 No\r\nlocation: https://127.0.0.1:1/x\r\n\r\n",
         '/packed' => "HTTP/1.1 200 OK\r\n{$plain}content-encoding: gzip\r\n\r\n" . gzencode('{}'),
@@ -47,5 +64,9 @@ while ($connection = stream_socket_accept($server, -1)) {
     @fwrite($connection, $answer);
     while (str_contains($head, ' /endless ') && @fwrite($connection, str_repeat(' ', 65_536))) {
     }
-    fclose($connection);
+    if (str_contains($head, ' /number ')) {
+        $kept[] = $connection;
+    } else {
+        fclose($connection);
+    }
 }
