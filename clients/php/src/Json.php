@@ -20,25 +20,25 @@ final class Json
 
     private const DEPTH = 32;
 
+    /** PHP's hash of texts has no seed: thousands of names that collide would cost seconds. */
+    private const MOST_NAMES = 500;
+
     /** Anything up to the next brace, or a text, and whether that is the name of a member. */
     private const TOKEN = '/\G[^"{}]*+(?:([{}])|("(?:[^"\\\\]++|\\\\.)*+")([ \t\r\n]*+:)?)/s';
 
-    /** Throws DomainException for other values than an object, and if a name occurs twice. */
+    /** Throws DomainException for other values than an object, and for unclear or many names. */
     public static function object(string $text): \stdClass
     {
         if (strlen($text) > self::MOST_BYTES) {
             throw new \DomainException('too long');
         }
         try {
+            self::requireFewUniqueNames($text);
             $value = json_decode($text, false, self::DEPTH, JSON_THROW_ON_ERROR);
         } catch (\JsonException $error) {
             throw new \DomainException($error->getMessage(), 0, $error);
         }
-        if (!$value instanceof \stdClass) {
-            throw new \DomainException('not an object');
-        }
-        self::requireUniqueNames($text);
-        return $value;
+        return $value instanceof \stdClass ? $value : throw new \DomainException('not an object');
     }
 
     /** The body of a request. A text that is not UTF-8 is a fault of the caller. */
@@ -62,10 +62,11 @@ final class Json
     }
 
     /**
-     * json_decode keeps the last of two members with one name, and does not tell. Needs valid JSON:
-     * in it, a text before a colon is a name of the innermost open object.
+     * json_decode keeps the last of two members with one name, and does not tell. A text before a
+     * colon is a name of the innermost open object, up to the first fault of the JSON. There
+     * json_decode ends, too.
      */
-    private static function requireUniqueNames(string $text): void
+    private static function requireFewUniqueNames(string $text): void
     {
         $open = [];
         $at = 0;
@@ -73,15 +74,21 @@ final class Json
             $at += strlen($found[0]);
             if ($found[1] === '{') {
                 $open[] = [];
+                if (count($open) > self::DEPTH) {
+                    throw new \DomainException('too deep');
+                }
             } elseif ($found[1] === '}') {
                 array_pop($open);
             } elseif (isset($found[3])) {
                 $name = json_decode($found[2], false, 1, JSON_THROW_ON_ERROR);
-                $innermost = array_key_last($open);
+                $innermost = array_key_last($open) ?? throw new \DomainException('no object is open');
                 if (isset($open[$innermost]["=$name"])) { // "=": PHP makes "1" an integer
                     throw new \DomainException('a name occurs twice');
                 }
                 $open[$innermost]["=$name"] = true;
+                if (count($open[$innermost]) > self::MOST_NAMES) {
+                    throw new \DomainException('an object has too many names');
+                }
             }
         }
         if (strpbrk(substr($text, $at), '"{}') !== false) {

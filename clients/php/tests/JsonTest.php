@@ -42,6 +42,10 @@ final class JsonTest extends TestCase
             'comment' => ['{} // x'],
             'two values' => ['{}{}'],
             'long' => ['{"a":"' . str_repeat('a', Json::MOST_BYTES) . '"}'],
+            'name without an object' => ['"a":1'],
+            'name after an object' => ['{"a":1}"b":1'],
+            'name that is no text' => ['{"\ud800":1}'],
+            'deep objects' => [str_repeat('{"a":', 40) . '0' . str_repeat('}', 40)],
             'deep' => ['{"a":' . str_repeat('[', 40) . str_repeat(']', 40) . '}'],
         ];
     }
@@ -60,6 +64,21 @@ final class JsonTest extends TestCase
         self::assertSame([], $value->b);
         self::assertInstanceOf(\stdClass::class, $value->c);
         self::assertSame(['a' => [], 'b' => [], 'c' => [1]], Json::arrays($value));
+    }
+
+    public function testManyNamesAreRefusedBeforeTheyAreStored(): void
+    {
+        $members = fn(int $count) => implode(',', array_map(fn($i) => "\"n$i\":0", range(1, $count)));
+        self::assertCount(500, (array) Json::object('{' . $members(500) . '}'));
+        // Not even an object whose end is a fault is read: json_decode would store all of it first.
+        foreach (["{{$members(501)}}", "{\"a\":[{{$members(501)}}]}", "{{$members(501)},!"] as $text) {
+            try {
+                Json::object($text);
+                self::fail('many names are read');
+            } catch (\DomainException $error) {
+                self::assertSame('an object has too many names', $error->getMessage());
+            }
+        }
     }
 
     public function testLargeIntegerIsNoText(): void
