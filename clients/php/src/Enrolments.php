@@ -67,16 +67,17 @@ final class Enrolments
         if ($stored !== null && $stored !== $token) {
             throw new BindingError('token');
         }
-        $pins = $this->store->pins($username);
+        // Once for all devices: a long answer must not open a connection to the store for each.
+        $secrets = $this->store->secrets($username, $this->world->now());
+        $done = $this->store->pins($username);
         $fault = null;
         $pinned = [];
         foreach (Answer::objects($user, 'devices') as $device) {
             $id = Answer::id($device, 'device');
             $isActive = ($device->state ?? null) === 'active' && isset($device->binding);
-            if (isset($pins[$id]) || !$isActive) {
+            if (isset($done[$id]) || !$isActive) {
                 continue;
             }
-            $secrets = $this->store->secrets($username, $this->world->now());
             try {
                 [$jwk, $k] = (new BindingCheck($this->policy, $token, $secrets))->key($device);
             } catch (BindingError $error) {
@@ -86,6 +87,8 @@ final class Enrolments
             if ($this->store->pin($username, $id, $jwk, $k)) {
                 $pinned[] = $id;
             }
+            $done[$id] = true;
+            $secrets = $this->store->secrets($username, $this->world->now());
         }
         if ($fault !== null && $pinned === []) {
             throw $fault;

@@ -284,14 +284,17 @@ final class Relay
     }
 
     /**
-     * Calls any other route of api.md, with the same retries and errors.
+     * Calls any other route of api.md, with the same retries and errors. The path begins with "/".
      *
      * @param array<string, mixed>|null $body
      * @return array<string, mixed>
      */
     public function call(string $method, string $path, ?array $body = null): array
     {
-        $call = new Call($method, $path, $body);
+        if (!str_starts_with($path, '/')) { // it would change the host
+            throw new \InvalidArgumentException('the path must begin with "/"');
+        }
+        $call = new Call(strtoupper($method), $path, $body);
         return Json::arrays($this->client->send($call, 200, 201, 202, 204));
     }
 }

@@ -6,7 +6,9 @@ namespace Twoefay\Tests;
 
 use PHPUnit\Framework\TestCase;
 use Twoefay\Answer;
+use Twoefay\BindingError;
 use Twoefay\Conflict;
+use Twoefay\DatabaseStore;
 use Twoefay\Limited;
 use Twoefay\Login;
 use Twoefay\MemoryStore;
@@ -300,6 +302,64 @@ final class CallsTest extends TestCase
         var_dump($made);
         self::assertStringNotContainsString('&k=', ob_get_clean());
         self::assertStringContainsString('<svg', $made->qr());
+    }
+
+    public function testMethodMayHaveSmallLetters(): void
+    {
+        $fake = new FakeRelay(new Unreachable('lost'), FakeRelay::json('{}', 200));
+        $fake->client()->call('post', '/register', []);
+        self::assertCount(1, array_unique($fake->keys()));
+        self::assertNotNull($fake->keys()[0]);
+        self::assertSame('POST', $fake->calls[0]->method);
+        $fake = FakeRelay::always(fn() => new Unreachable('lost'));
+        try {
+            $fake->client()->call('patch', '/user/ada', []);
+            self::fail('the call has no answer');
+        } catch (Unreachable) {
+            self::assertCount(1, $fake->calls);
+        }
+    }
+
+    /**
+     * @testWith [""]
+     *           [".evil.example/x"]
+     *           ["@evil.example/"]
+     */
+    public function testPathCannotChangeTheHost(string $path): void
+    {
+        $this->expectExceptionMessage('must begin with "/"');
+        (new FakeRelay())->client()->call('GET', $path);
+    }
+
+    public function testLongAnswerCostsTheStoreNoMoreThanAShortOne(): void
+    {
+        $file = sys_get_temp_dir() . '/twoefay-php-' . bin2hex(random_bytes(8)) . '.db';
+        $count = 0;
+        $store = new DatabaseStore(function () use ($file, &$count): \PDO {
+            $count++;
+            return new \PDO("sqlite:$file");
+        });
+        try {
+            $store->addUser('ada', 't');
+            $store->addSecret('ada', 'k', 1_795_334_400);
+            $store->addSecret('bob', 'k2', 1_795_334_400);
+            $store->pin('bob', 'd', [], 'k2'); // the tables are there
+            $counts = [];
+            foreach ([1, 100] as $devices) {
+                $device = ['device' => 'd', 'state' => 'active', 'binding' => 0];
+                $user = ['token' => 't', 'devices' => array_fill(0, $devices, $device)];
+                $count = 0;
+                try {
+                    (new FakeRelay(FakeRelay::json($user, 200)))->client(store: $store)->confirm('ada');
+                    self::fail('no key is proved');
+                } catch (BindingError) {
+                    $counts[] = $count;
+                }
+            }
+            self::assertSame($counts[0], $counts[1]);
+        } finally {
+            unlink($file);
+        }
     }
 
     public function testCodeIsInNoTrace(): void
