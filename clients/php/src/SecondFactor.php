@@ -20,9 +20,6 @@ final class SecondFactor
 {
     public const TEMPLATE = __DIR__ . '/../templates/waiting.php';
 
-    /** For how many seconds a second submission is taken for the same click. */
-    private const SAME_CLICK = 60;
-
     private readonly VisitorSession $session;
 
     /**
@@ -120,11 +117,8 @@ final class SecondFactor
         if ($kept === null || !is_string($given) || !hash_equals($kept['token'], $given)) {
             return $this->show(null, new Page('Log in again.', 403, ended: true));
         }
-        if (!isset($kept['login'])) { // this click was let in before
-            if (microtime(true) - $kept['at'] < self::SAME_CLICK) {
-                $this->session->follow($kept['to'], $kept['at']);
-            }
-            return Reply::redirect($kept['target']);
+        if (!isset($kept['login'])) {
+            return $this->follow($kept);
         }
         $login = Login::fromJson($kept['login']);
         $code = $this->codeOf($form);
@@ -136,7 +130,9 @@ final class SecondFactor
                 ? $this->relay->wait($login, within: 0)
                 : $this->relay->enter($login, $code);
         } catch (TwoefayError $error) {
-            return $this->show($kept, Page::ofError($error));
+            $isSpent = $error instanceof ReceiptError && $error->reason === 'request_used';
+            $left = $isSpent ? $this->session->left($kept['token']) : null;
+            return $left === null ? $this->show($kept, Page::ofError($error)) : $this->follow($left);
         }
         if (!$decision->approved) {
             return $this->show($kept, Page::ofDecision($decision, $code !== ''));
@@ -144,6 +140,17 @@ final class SecondFactor
         $left = ['token' => $kept['token'], 'target' => $kept['target']];
         $this->session->move($left, fn() => ($this->onApproved)($login->username()));
         return Reply::redirect($kept['target']);
+    }
+
+    /**
+     * The answer to a click that was let in before.
+     *
+     * @param array<string, mixed> $left
+     */
+    private function follow(array $left): Reply
+    {
+        $this->session->follow($left['to'], $left['at']);
+        return Reply::redirect($left['target']);
     }
 
     /** @param array<mixed> $form */

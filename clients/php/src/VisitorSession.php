@@ -13,15 +13,19 @@ namespace Twoefay;
  *
  * The session gets a new id after the password and after the approval: somebody who put an id into
  * this browser before is not logged in with it. The former session keeps where it went, for the
- * second of two submissions: a browser drops the answer to the first, with its cookie. Only here
- * and in `begin` is a cookie sent. A page that finds no session must not replace the cookie of a
- * later one.
+ * second of two submissions: a browser drops the answer to the first, with its cookie. For these
+ * seconds alone the former id, with the token of the form, still leads to the new one. Only here and
+ * in `begin` is a cookie sent. A page that finds no session must not replace the cookie of a later
+ * one.
  */
 final class VisitorSession
 {
     private const KEY = 'twoefay';
 
-    /** Seconds between two sessions of one process, at most. */
+    /**
+     * The seconds in which one process gets from one session to the next, and in which a second
+     * submission is taken for the same click.
+     */
     private const MOMENT = 5.0;
 
     /** @return array<string, mixed>|null the value, with the session locked; null without one */
@@ -46,17 +50,17 @@ final class VisitorSession
     }
 
     /**
-     * Begins an empty session with this value.
+     * Begins an empty session with this value, and with a cookie that has all its attributes: that
+     * of a session which the website has open may have none.
      *
      * @param array<string, mixed> $value
      */
     public function begin(array $value): void
     {
         if (session_status() === PHP_SESSION_ACTIVE) {
-            session_regenerate_id(true);
-        } else {
-            self::start(null, withCookie: true);
+            session_destroy();
         }
+        self::start(null, withCookie: true);
         $_SESSION = [self::KEY => $value];
         session_write_close();
     }
@@ -85,19 +89,45 @@ final class VisitorSession
         $this->close();
     }
 
-    /** Goes where the session has moved, if that is still there. */
+    /**
+     * What another submission has left behind at this moment; null if there was none.
+     *
+     * Only a handler without locks lets two of them run at once. What this one has read is not
+     * written: it would undo the other's.
+     *
+     * @return array<string, mixed>|null
+     */
+    public function left(string $token): ?array
+    {
+        $end = microtime(true) + self::MOMENT;
+        do {
+            session_abort();
+            $value = $this->open();
+            if (($value['token'] ?? null) !== $token) {
+                return null;
+            }
+            if (isset($value['to'])) {
+                return $value;
+            }
+            usleep(20_000);
+        } while (microtime(true) < $end);
+        return null;
+    }
+
+    /** Goes where the session has moved a moment ago, if that is still there. */
     public function follow(string $to, float $at): void
     {
         $this->close();
-        while (!self::isFilled($to)) {
-            // PHP has one session at a time. Between two of them, neither is locked.
+        do {
             if (microtime(true) - $at > self::MOMENT) {
                 return;
             }
-            usleep(20_000);
-        }
+            $isThere = self::isFilled($to);
+            // PHP has one session at a time. Between two of them, neither is locked.
+            $isThere || usleep(20_000);
+        } while (!$isThere);
         self::start($to, withCookie: true);
-        session_write_close();
+        session_abort();
     }
 
     private static function isFilled(string $id): bool
@@ -106,7 +136,7 @@ final class VisitorSession
             return false;
         }
         $isFilled = $_SESSION !== [];
-        session_write_close();
+        session_abort(); // without locks, to write it would undo what the other has written since
         return $isFilled;
     }
 
