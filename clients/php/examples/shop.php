@@ -38,7 +38,7 @@ const SESSION = [
 
 function files(): string
 {
-    return getenv('SHOP_FILES') ?: '.';
+    return getenv('SHOP_FILES') ?: getcwd();
 }
 
 function relay(): Relay

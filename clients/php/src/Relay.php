@@ -7,8 +7,9 @@ namespace Twoefay;
 /**
  * The relay, for one website.
  *
- *     $relay = new Relay('https://login.example.com:8080', ca: 'ca.pem', certificate: 'shop.pem',
- *         key: 'shop.key', store: new SQLiteStore('shop.db'));
+ *     $relay = new Relay('https://login.example.com:8080', ca: __DIR__ . '/ca.pem',
+ *         certificate: __DIR__ . '/shop.pem', key: __DIR__ . '/shop.key',
+ *         store: new SQLiteStore(__DIR__ . '/shop.db'));
  */
 final class Relay
 {
@@ -99,8 +100,8 @@ final class Relay
     /**
      * Another code, for a further phone or after the first has expired (ten minutes).
      *
-     * Throws ApprovalRequired once the user has a factor: show its number, wait for its challenge,
-     * and call again with it as `$approval`.
+     * Throws ApprovalRequired once the user has a factor: show its number, `call` POST /auth until
+     * its challenge is decided, and call again with the challenge as `$approval`.
      */
     public function enrolment(string $username, ?string $approval = null): Enrolment
     {

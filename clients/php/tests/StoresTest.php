@@ -355,6 +355,40 @@ final class StoresTest extends TestCase
         }
     }
 
+    /** @dataProvider shared */
+    public function testReadmesPersistentConnectionIsTheStoresOwn(string $kind): void
+    {
+        $readme = file_get_contents(__DIR__ . '/../README.md');
+        self::assertSame(1, preg_match('/\[PDO::ATTR_PERSISTENT => [^]]+\]/', $readme, $found));
+        $options = eval("return $found[0];");
+        $dsn = substr($this->name, strlen($kind) + 1);
+        $dsn = $kind === 'sqlite' ? "sqlite:$dsn" : $dsn;
+        $website = new \PDO($dsn, null, null, [\PDO::ATTR_PERSISTENT => true]);
+        $website->exec('DROP TABLE IF EXISTS orders');
+        $website->exec('CREATE TABLE orders (number INT)');
+        $store = new DatabaseStore(fn() => new \PDO($dsn, null, null, $options));
+        $store->open('r1', self::NOW);
+        $website->beginTransaction();
+        $kind === 'sqlite' || $website->exec('INSERT INTO orders VALUES (1)'); // SQLite has one writer
+        self::assertTrue($store->spend('r1'));
+        self::assertTrue($website->inTransaction());
+        $website->rollBack();
+        self::assertFalse($store->spend('r1'));
+        self::assertSame([], $website->query('SELECT number FROM orders')->fetchAll());
+    }
+
+    public function testRelativePathIsRefused(): void
+    {
+        $this->expectExceptionMessage('absolute');
+        new SQLiteStore('shop.db');
+    }
+
+    public function testOthersCannotReadTheFile(): void
+    {
+        (new SQLiteStore("$this->directory/new.db"))->open('r', self::NOW);
+        self::assertSame(0o600, fileperms("$this->directory/new.db") & 0o777);
+    }
+
     public function testMemoryOfSqliteIsRefused(): void
     {
         $this->expectExceptionMessage('MemoryStore');
