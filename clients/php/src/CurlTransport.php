@@ -45,7 +45,7 @@ final class CurlTransport implements Transport
             },
         ]);
         if (!$areSet) { // the rest is not set either, and the relay would be asked without it
-            throw new \RuntimeException('libcurl lacks TLS, HTTP/2 or another option');
+            throw new \RuntimeException('libcurl lacks TLS or another option');
         }
         if (curl_exec($curl) === false) {
             throw new Unreachable('the relay gave no answer: ' . Texts::oneLine(curl_error($curl)));
@@ -65,7 +65,7 @@ final class CurlTransport implements Transport
             CURLOPT_TIMEOUT => $call->hold + self::SECONDS,
             CURLOPT_CONNECTTIMEOUT => 5,
             CURLOPT_NOSIGNAL => true,
-            CURLOPT_HTTP_VERSION => CURL_HTTP_VERSION_2TLS,
+            CURLOPT_HTTP_VERSION => self::version(),
             CURLOPT_FORBID_REUSE => function_exists('pcntl_fork'),
             // libcurl repeats a request itself if a kept connection ends without an answer.
             CURLOPT_FRESH_CONNECT => $call->method === 'PATCH',
@@ -93,6 +93,13 @@ final class CurlTransport implements Transport
             $lines[] = "$name: $value";
         }
         return $options + [CURLOPT_HTTPHEADER => $lines];
+    }
+
+    /** A libcurl without HTTP/2 refuses to be asked for it. */
+    private static function version(): int
+    {
+        $hasHttp2 = (curl_version()['features'] & CURL_VERSION_HTTP2) !== 0;
+        return $hasHttp2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1;
     }
 
     /** @param array<string, string> $headers */

@@ -38,6 +38,13 @@ final class Page
         if ($error instanceof Invalid) {
             return new self('This input was not accepted.', 400);
         }
+        if ($error instanceof NotFound) { // the relay has deleted the challenge, or the user
+            self::log('second factor', $error);
+            return new self('Log in again.', 403, ended: true);
+        }
+        if ($error instanceof AlreadyDecided) { // a code came late: the page asks how it ended
+            return new self();
+        }
         if ($error instanceof CheckError) {
             self::log('login refused, the relay\'s answer is not proved', $error);
             return new self('The login could not be verified.', 403, ended: true);

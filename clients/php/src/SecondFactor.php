@@ -101,6 +101,7 @@ final class SecondFactor
             try {
                 $login = Login::fromJson($kept['login']);
                 $ended = $this->relay->state($login)['login'] !== 'wait';
+            } catch (NotFound) { // the submission tells
             } catch (TwoefayError) {
                 [$status, $ended] = [503, false];
             }
