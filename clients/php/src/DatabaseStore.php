@@ -9,8 +9,8 @@ namespace Twoefay;
  *
  *     new DatabaseStore(fn() => new \PDO('pgsql:dbname=shop', 'shop', $password))
  *
- * The function makes a connection, which is closed after each use. It must not return the one of the
- * website, whose transaction could bring a spent request back. If connecting is slow, pass
+ * The function makes a connection, which is closed after each use. It must not return the one of
+ * the website, whose transaction could bring a spent request back. If connecting is slow, pass
  * [PDO::ATTR_PERSISTENT => 'twoefay']: with `true`, PDO would return that of the website, if it is
  * persistent too, and roll its transaction back. The tables are made at their first use.
  */

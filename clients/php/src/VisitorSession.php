@@ -13,10 +13,9 @@ namespace Twoefay;
  *
  * The session gets a new id after the password and after the approval: somebody who put an id into
  * this browser before is not logged in with it. The former session keeps where it went, for the
- * second of two submissions: a browser drops the answer to the first, with its cookie. For these
- * seconds alone the former id, with the token of the form, still leads to the new one. Only here and
- * in `begin` is a cookie sent. A page that finds no session must not replace the cookie of a later
- * one.
+ * second of two submissions: a browser drops the answer to the first, with its cookie. For some
+ * seconds the former id, with the token of the form, still leads to the new one. Only here and in
+ * `begin` is a cookie sent: a page that finds no session must not replace that of a later one.
  */
 final class VisitorSession
 {
