@@ -37,13 +37,16 @@ class DatabaseStore implements Store
 
     public function addUser(string $username, string $token): void
     {
-        // Of two that run at once, PostgreSQL lets both insert: then the first one's row stays.
-        $this->inserts(function (\PDO $db) use ($username, $token): bool {
-            $name = self::keyOf($username);
-            self::run($db, 'DELETE FROM twoefay_user WHERE name = ?', $name);
+        $name = self::keyOf($username);
+        $isNew = $this->inserts(function (\PDO $db) use ($name, $token): bool {
             self::run($db, 'INSERT INTO twoefay_user (name, token) VALUES (?, ?)', $name, $token);
             return true;
         });
+        // In this order: PostgreSQL would let two at once delete the row, and then both insert it.
+        if (!$isNew) {
+            $update = 'UPDATE twoefay_user SET token = ? WHERE name = ?';
+            $this->transaction(fn(\PDO $db) => self::run($db, $update, $token, $name));
+        }
     }
 
     public function token(string $username): ?string
