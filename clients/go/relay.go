@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -45,10 +46,11 @@ type Settings struct {
 type Relay struct {
 	policy policy
 	store  Store
-	http   *http.Client
+	http   atomic.Pointer[http.Client]
 
 	// Tests replace these.
 	clock  func() time.Time
+	limit  func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 	pause  func(context.Context, time.Duration) error
 	random func([]byte) error
 }
@@ -70,11 +72,16 @@ func New(settings Settings) (*Relay, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Relay{rules, settings.Store, client, time.Now, pause, random}, nil
+	made := &Relay{
+		policy: rules, store: settings.Store,
+		clock: time.Now, limit: context.WithTimeout, pause: pause, random: random,
+	}
+	made.http.Store(client)
+	return made, nil
 }
 
 // Close closes the idle connections.
-func (r *Relay) Close() { r.http.CloseIdleConnections() }
+func (r *Relay) Close() { r.http.Load().CloseIdleConnections() }
 
 // policy is what a website requires of a login and its proof.
 type policy struct {

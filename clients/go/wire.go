@@ -94,7 +94,7 @@ func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse
 // exchange makes one request and returns its answer, within limits of size and time: a relay must
 // not fill the memory of a website.
 func (r *Relay) exchange(ctx context.Context, c call) (answer, error) {
-	limited, cancel := context.WithTimeout(ctx, c.hold+2*answerTime)
+	limited, cancel := r.limit(ctx, c.hold+2*answerTime)
 	defer cancel()
 	request, err := http.NewRequestWithContext(limited, c.method, r.policy.origin+c.path, bytes.NewReader(c.body))
 	if err != nil {
@@ -107,14 +107,15 @@ func (r *Relay) exchange(ctx context.Context, c call) (answer, error) {
 	if len(c.body) > 0 {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	response, err := r.http.Do(request)
+	client := r.http.Load()
+	response, err := client.Do(request)
 	if err != nil {
-		return answer{}, r.lost(ctx, err)
+		return answer{}, r.lost(ctx, c, client, err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, mostBytes+1))
 	if err != nil {
-		return answer{}, r.lost(ctx, err)
+		return answer{}, r.lost(ctx, c, client, err)
 	}
 	if len(body) > mostBytes {
 		return answer{}, &UnreachableError{errors.New("the answer is too long")}
@@ -123,14 +124,26 @@ func (r *Relay) exchange(ctx context.Context, c call) (answer, error) {
 }
 
 // lost returns the error of a request without an answer: the caller's own end, or an outage.
-func (r *Relay) lost(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+func (r *Relay) lost(ctx context.Context, c call, used *http.Client, err error) error {
+	// A held request may well end by the caller's time: that says nothing of the connection.
+	isOwnEnd := ctx.Err() != nil
+	if errors.Is(err, context.DeadlineExceeded) && !(isOwnEnd && c.hold > 0) {
+		r.retire(used)
+	}
+	if isOwnEnd {
 		return ctx.Err()
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		// The connection may be dead without saying so, and HTTP/2 would use it for the next
-		// request.
-		r.http.CloseIdleConnections()
-	}
 	return &UnreachableError{err}
+}
+
+// retire has the next requests use another connection: this one may be dead without saying so.
+// HTTP/2 would use it for as long as any request waits on it, so closing idle ones is not enough.
+// The requests that wait on it go on, and it is closed once it is idle.
+func (r *Relay) retire(used *http.Client) {
+	if old, isReal := used.Transport.(*http.Transport); isReal {
+		fresh := *used
+		fresh.Transport = old.Clone()
+		r.http.CompareAndSwap(used, &fresh) // once, if many requests fail together
+	}
+	used.CloseIdleConnections()
 }

@@ -202,3 +202,115 @@ func TestUnfitFilesAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// endable is a context whose time ends when the test says so.
+type endable struct {
+	context.Context
+	done chan struct{}
+}
+
+func newEndable(ctx context.Context) *endable { return &endable{ctx, make(chan struct{})} }
+
+func (e *endable) Done() <-chan struct{} { return e.done }
+
+func (e *endable) Err() error {
+	select {
+	case <-e.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// While a held request keeps the first connection busy, another request on it has no answer.
+func TestDeadConnectionIsReplacedUnderLoad(t *testing.T) {
+	for _, offersHTTP2 := range []bool{true, false} {
+		for _, isCallersTime := range []bool{true, false} {
+			a := newAuthority(t)
+			a.issueWebsite("shop", "twoefay:website:shop")
+			isHeld, release := make(chan struct{}), make(chan struct{})
+			short := newEndable(background)
+			var held, lost, answered string // addresses of connections
+			origin := a.serve(offersHTTP2, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				switch {
+				case r.Header.Get("Prefer") != "":
+					held = r.RemoteAddr
+					close(isHeld)
+					<-release
+					_, _ = io.WriteString(w, aDenial)
+				case lost == "":
+					lost = r.RemoteAddr
+					close(short.done)
+					<-r.Context().Done()
+				default:
+					answered = r.RemoteAddr
+					_, _ = io.WriteString(w, aUser)
+				}
+			})
+			relay := must[*Relay](t)(New(a.settings(origin)))
+			clock := newClock(now)
+			relay.clock, relay.pause = clock.time, clock.pause
+			decisions := make(chan Decision)
+			go func() {
+				decision, err := relay.Wait(background, askedLogin(), UntilDecided)
+				if err != nil {
+					t.Error(err)
+				}
+				decisions <- decision
+			}()
+			<-isHeld
+			ctx := context.Context(short)
+			if !isCallersTime { // the time of this attempt ends, and the next one has its own
+				ctx = background
+				first := true
+				relay.limit = func(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+					if first {
+						first, ctx = false, short
+					}
+					return context.WithTimeout(ctx, d)
+				}
+			}
+			_, err := relay.Factors(ctx, "ada")
+			if isCallersTime {
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+				_, err = relay.Factors(background, "ada")
+			}
+			if err != nil || answered == "" || answered == lost || offersHTTP2 && lost != held {
+				t.Error(offersHTTP2, isCallersTime, err, held, lost, answered)
+			}
+			close(release)
+			if decision := <-decisions; decision.Reason != "denied" { // its connection was left alone
+				t.Error(decision)
+			}
+			relay.Close()
+		}
+	}
+}
+
+func TestEndOfAHeldRequestKeepsItsConnection(t *testing.T) {
+	a := newAuthority(t)
+	a.issueWebsite("shop", "twoefay:website:shop")
+	short := newEndable(background)
+	var addresses []string
+	origin := a.serve(true, func(w http.ResponseWriter, r *http.Request) {
+		addresses = append(addresses, r.RemoteAddr)
+		if r.Header.Get("Prefer") != "" {
+			close(short.done)
+			<-r.Context().Done()
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, aUser)
+	})
+	relay := must[*Relay](t)(New(a.settings(origin)))
+	if _, err := relay.Wait(short, askedLogin(), UntilDecided); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if _, err := relay.Factors(background, "ada"); err != nil || len(addresses) != 2 || addresses[0] != addresses[1] {
+		t.Error(addresses, err)
+	}
+	relay.Close()
+}

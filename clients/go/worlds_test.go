@@ -82,7 +82,12 @@ func fakeRelay(t *testing.T, settings Settings, store Store, clock *fakeClock, a
 		t.Fatal(err)
 	}
 	client := &http.Client{Transport: answer, CheckRedirect: stay}
-	return &Relay{rules, store, client, clock.time, clock.pause, random}
+	made := &Relay{
+		policy: rules, store: store,
+		clock: clock.time, limit: context.WithTimeout, pause: clock.pause, random: random,
+	}
+	made.http.Store(client)
+	return made
 }
 
 func reply(status int, fields map[string]string, body string) *http.Response {
