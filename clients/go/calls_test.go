@@ -359,3 +359,17 @@ func TestEnrolmentIsNotLogged(t *testing.T) {
 		}
 	}
 }
+
+// awayStore is a store whose database is away.
+type awayStore struct{ *MemoryStore }
+
+func (awayStore) WasPinned(context.Context, string) (bool, error) {
+	return false, errors.New("the database is away")
+}
+
+func TestOutageOfTheStoreMeansEnrolled(t *testing.T) {
+	client := fakeRelay(t, Settings{}, awayStore{NewMemoryStore()}, newClock(now), nil)
+	if isEnrolled, err := client.IsEnrolled(background, "ada"); !isEnrolled || err == nil {
+		t.Error(isEnrolled, err)
+	}
+}

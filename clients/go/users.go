@@ -19,8 +19,11 @@ type Factor struct {
 // the unbinding of a phone makes this false, only Forget and Reset do. With AcceptCodes or
 // AllowUnpinned it is not enough, since it is false for a user who has only codes, or only a phone
 // that was never pinned: keep a mark of your own for such users.
+//
+// After an error of the store it is true, so that nobody is let in without a phone by mistake.
 func (r *Relay) IsEnrolled(ctx context.Context, username string) (bool, error) {
-	return r.store.WasPinned(ctx, username)
+	wasPinned, err := r.store.WasPinned(ctx, username)
+	return wasPinned || err != nil, err
 }
 
 // User returns the whole answer of GET /user/{username}, unchecked.
