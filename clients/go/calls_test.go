@@ -373,3 +373,30 @@ func TestOutageOfTheStoreMeansEnrolled(t *testing.T) {
 		t.Error(isEnrolled, err)
 	}
 }
+
+// countingStore counts the questions for secrets.
+type countingStore struct {
+	*MemoryStore
+	count int
+}
+
+func (s *countingStore) Secrets(ctx context.Context, username string, now time.Time) ([][]byte, error) {
+	s.count++
+	return s.MemoryStore.Secrets(ctx, username, now)
+}
+
+func TestLongAnswerCostsTheStoreNoMoreThanAShortOne(t *testing.T) {
+	device := `{"device": "d", "state": "active", "binding": 0}`
+	for _, devices := range []int{1, 1000} {
+		store := &countingStore{MemoryStore: NewMemoryStore()}
+		_ = store.AddSecret(background, "ada", []byte("k"), time.Unix(now, 0))
+		list := strings.Repeat(device+",", devices-1) + device
+		client := fakeRelay(t, Settings{}, store, newClock(now),
+			newScript(t, answers(200, `{"token": "t", "devices": [`+list+`]}`)).answer)
+		_, err := client.Confirm(background, "ada")
+		var unproved *BindingError
+		if !errors.As(err, &unproved) || store.count != 1 {
+			t.Error(devices, store.count, err)
+		}
+	}
+}

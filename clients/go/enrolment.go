@@ -213,43 +213,45 @@ func (r *Relay) pinNew(ctx context.Context, username, token string, devices []Ob
 	if err != nil {
 		return nil, err
 	}
+	// Once for all devices: a long answer must not cost a query for each.
+	secrets, err := r.store.Secrets(ctx, username, r.clock())
+	if err != nil {
+		return nil, err
+	}
 	var (
 		pinned []string
 		fault  *BindingError
+		tried  = map[string]bool{}
 	)
 	for _, device := range devices {
 		id, err := identity(device, "device")
 		if err != nil {
 			return nil, err
 		}
-		if _, isPinned := pins[id]; isPinned || device["state"] != "active" || device["binding"] == nil {
+		if _, isPinned := pins[id]; isPinned || tried[id] || device["state"] != "active" || device["binding"] == nil {
 			continue
 		}
-		isNew, err := r.pinOne(ctx, username, token, id, device)
+		key, k, err := checkBinding(r.policy, device, token, secrets)
 		if errors.As(err, &fault) {
 			continue // another phone may be right
 		}
 		if err != nil {
 			return nil, err
 		}
+		isNew, err := r.store.Pin(ctx, username, id, key, k)
+		if err != nil {
+			return nil, err
+		}
 		if isNew {
 			pinned = append(pinned, id)
+		}
+		tried[id] = true
+		if secrets, err = r.store.Secrets(ctx, username, r.clock()); err != nil {
+			return nil, err
 		}
 	}
 	if fault != nil && len(pinned) == 0 {
 		return nil, fault
 	}
 	return pinned, nil
-}
-
-func (r *Relay) pinOne(ctx context.Context, username, token, id string, device Object) (bool, error) {
-	secrets, err := r.store.Secrets(ctx, username, r.clock())
-	if err != nil {
-		return false, err
-	}
-	key, k, err := checkBinding(r.policy, device, token, secrets)
-	if err != nil {
-		return false, err
-	}
-	return r.store.Pin(ctx, username, id, key, k)
 }
