@@ -111,7 +111,12 @@ func (s *MemoryStore) Unpin(_ context.Context, username, device string) error {
 }
 
 func (s *MemoryStore) unpin(username, device string) {
-	if _, isThere := s.phones[username][device]; isThere {
+	key, isThere := s.phones[username][device]
+	if isThere && key == nil {
+		return // unpinned before
+	}
+	delete(s.secrets, username)
+	if isThere {
 		s.phones[username][device] = nil
 	}
 }

@@ -289,8 +289,24 @@ func (s *SQLStore) WasPinned(ctx context.Context, username string) (bool, error)
 
 // Unpin implements Store.
 func (s *SQLStore) Unpin(ctx context.Context, username, device string) error {
-	revoke := "UPDATE twoefay_phone SET revoked = 1 WHERE name = ? AND device = ?"
-	_, err := s.run(ctx, s.db, revoke, keyOf(username), device)
+	return s.revoke(ctx, keyOf(username), device)
+}
+
+func (s *SQLStore) revoke(ctx context.Context, name, device string) error {
+	_, err := s.transaction(ctx, func(tx *sql.Tx) (bool, error) {
+		// As in Pin: if this phone is pinned just now, this waits, and the others then find its row.
+		if _, err := s.run(ctx, tx, "UPDATE twoefay_secret SET at = at WHERE name = ?", name); err != nil {
+			return false, err
+		}
+		remove := "DELETE FROM twoefay_secret WHERE name = ? AND NOT EXISTS" +
+			" (SELECT 1 FROM twoefay_phone WHERE name = ? AND device = ? AND revoked = 1)"
+		if _, err := s.run(ctx, tx, remove, name, name, device); err != nil {
+			return false, err
+		}
+		update := "UPDATE twoefay_phone SET revoked = 1 WHERE name = ? AND device = ?"
+		_, err := s.run(ctx, tx, update, name, device)
+		return true, err
+	})
 	return err
 }
 
@@ -301,8 +317,7 @@ func (s *SQLStore) UnpinByToken(ctx context.Context, token, device string) error
 		return err
 	}
 	for _, name := range names {
-		revoke := "UPDATE twoefay_phone SET revoked = 1 WHERE name = ? AND device = ?"
-		if _, err := s.run(ctx, s.db, revoke, name, device); err != nil {
+		if err := s.revoke(ctx, name, device); err != nil {
 			return err
 		}
 	}

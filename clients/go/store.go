@@ -38,7 +38,9 @@ type Store interface {
 	Pins(ctx context.Context, username string) (map[string]JWK, error)
 	// WasPinned says whether a phone of this user was ever pinned, even if it was unpinned since.
 	WasPinned(ctx context.Context, username string) (bool, error)
-	// Unpin revokes a key for ever, but keeps its row: WasPinned must stay true.
+	// Unpin revokes a key for ever, but keeps its row: WasPinned must stay true. It deletes every k
+	// of the user, too: the phone may have read one, and be pinned later. If the phone was unpinned
+	// before, they stay: the relay's webhook may come after a new code.
 	Unpin(ctx context.Context, username, device string) error
 	// UnpinByToken does the same for the user with this id at the relay, and nothing if there is
 	// none.

@@ -39,6 +39,8 @@ func Check(t *testing.T, store twoefay.Store) {
 		"users enrol at once":                           usersEnrolAtOnce,
 		"old secrets do not count":                      oldSecretsDoNotCount,
 		"unpinned phone leaves a trace":                 unpinnedPhoneLeavesATrace,
+		"unpin closes open enrolments":                  unpinClosesOpenEnrolments,
+		"phone is pinned and unpinned at once":          phoneIsPinnedAndUnpinnedAtOnce,
 		"only the user's own phone is unpinned":         onlyTheUsersOwnPhoneIsUnpinned,
 		"names are compared exactly":                    namesAreComparedExactly,
 		"events are remembered for a month":             eventsAreRemembered,
@@ -278,6 +280,51 @@ func unpinnedPhoneLeavesATrace(t *testing.T, store twoefay.Store) {
 	pins(t, store, "ada", map[string]twoefay.JWK{"d2": key})
 	ok(t, store.Forget(ctx, "ada"))
 	no(t)(store.WasPinned(ctx, "ada"))
+}
+
+// unpinClosesOpenEnrolments is about a phone that has read a code, and is not pinned yet.
+func unpinClosesOpenEnrolments(t *testing.T, store twoefay.Store) {
+	fresh(t, store, "ada", "bob")
+	unpins := map[string]func(device string) error{
+		"by name":  func(device string) error { return store.Unpin(ctx, "ada", device) },
+		"by token": func(device string) error { return store.UnpinByToken(ctx, "token of ada", device) },
+	}
+	for name, unpin := range unpins {
+		ok(t, store.Forget(ctx, "ada"))
+		ok(t, store.AddUser(ctx, "ada", "token of ada"))
+		bobs := newSecret(t, store, "bob")
+		k := newSecret(t, store, "ada")
+		newSecret(t, store, "ada")
+		ok(t, unpin("d1"))
+		secrets(t, store, "ada", now, 0)
+		no(t)(store.Pin(ctx, "ada", "d1", key, k))
+		no(t)(store.WasPinned(ctx, "ada"))
+		yes(t)(pin(t, store, "ada", "d1", key)) // with a new code
+		newSecret(t, store, "ada")
+		ok(t, unpin("d1"))
+		secrets(t, store, "ada", now, 0)
+		// The relay's webhook about this phone may come after the next code.
+		newSecret(t, store, "ada")
+		ok(t, unpin("d1"))
+		secrets(t, store, "ada", now, 1)
+		yes(t)(store.Pin(ctx, "bob", name, key, bobs))
+	}
+}
+
+func phoneIsPinnedAndUnpinnedAtOnce(t *testing.T, store twoefay.Store) {
+	fresh(t, store, "ada")
+	for round := 0; round < 5; round++ {
+		ok(t, store.Forget(ctx, "ada"))
+		k := newSecret(t, store, "ada")
+		once(t, func(i int) (bool, error) {
+			if i%2 == 0 {
+				return store.Pin(ctx, "ada", "d1", key, k)
+			}
+			return true, store.Unpin(ctx, "ada", "d1")
+		})
+		pins(t, store, "ada", nil)
+		secrets(t, store, "ada", now, 0)
+	}
 }
 
 func onlyTheUsersOwnPhoneIsUnpinned(t *testing.T, store twoefay.Store) {
