@@ -353,7 +353,8 @@ func TestWeakSettingsAreRefused(t *testing.T) {
 
 func TestEnrolmentIsNotLogged(t *testing.T) {
 	made := Enrolment{Token: "t", URI: "twoefay://enrol?code=secret&k=secret"}
-	for _, text := range []string{made.String(), made.GoString()} {
+	asJSON := string(must[[]byte](t)(json.Marshal(&made)))
+	for _, text := range []string{made.String(), made.GoString(), asJSON} {
 		if strings.Contains(text, "secret") {
 			t.Error(text)
 		}
@@ -397,6 +398,28 @@ func TestLongAnswerCostsTheStoreNoMoreThanAShortOne(t *testing.T) {
 		var unproved *BindingError
 		if !errors.As(err, &unproved) || store.count != 1 {
 			t.Error(devices, store.count, err)
+		}
+	}
+}
+
+func TestMethodMayHaveSmallLetters(t *testing.T) {
+	relay := newScript(t, loses(), answers(200, "{}"))
+	if _, err := relay.relay().Call(background, "post", "/register", Object{}); err != nil {
+		t.Error(err)
+	}
+	if keys, count := relay.keys(); len(keys) != 1 || count != 2 || relay.requests[0].Method != "POST" {
+		t.Error(keys, count, relay.requests)
+	}
+	var lost *UnreachableError
+	if _, err := newScript(t, loses()).relay().Call(background, "patch", "/user/ada", Object{}); !errors.As(err, &lost) {
+		t.Error(err)
+	}
+}
+
+func TestPathCannotChangeTheHost(t *testing.T) {
+	for _, path := range []string{"", ".evil.example/x", "@evil.example/", "1/x"} {
+		if _, err := newScript(t).relay().Call(background, "GET", path, nil); err == nil {
+			t.Error(path)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -110,9 +111,13 @@ func mayPass(err error, method string) bool {
 }
 
 // Call calls any other route of docs/websites/api.md, with the same retries and errors. The body
-// becomes JSON; with nil there is no body.
+// becomes JSON; with nil there is no body. The path begins with "/".
 func (r *Relay) Call(ctx context.Context, method, path string, body any) (Object, error) {
-	made, err := newCall(method, path, body)
+	if !strings.HasPrefix(path, "/") { // it would change the host
+		return nil, fmt.Errorf("twoefay: the path %q does not begin with /", path)
+	}
+	// The rules of repetitions know methods in capitals only.
+	made, err := newCall(strings.ToUpper(method), path, body)
 	if err != nil {
 		return nil, err
 	}
