@@ -15,8 +15,8 @@ type Enrolment struct {
 	// Token is the user's id at the relay.
 	Token string
 	// URI is the link for an app on the same device, with the website's secret k. It is empty if
-	// the relay mails the code.
-	URI string
+	// the relay mails the code. It is not part of the JSON, so that a log does not get k.
+	URI string `json:"-"`
 	// SentTo is the masked address to which the relay mails the code.
 	SentTo string
 	// Awaits is "identity" until an operator has confirmed who the user is.
