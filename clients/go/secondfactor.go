@@ -2,6 +2,7 @@ package twoefay
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	_ "embed"
 	"encoding/json"
@@ -109,12 +110,15 @@ func (f *SecondFactor) save(w http.ResponseWriter, r *http.Request, login Login)
 
 func (f *SecondFactor) load(r *http.Request) (*pending, error) {
 	data, err := f.sessions.Load(r)
-	if err != nil || data == nil {
+	if err != nil || len(data) == 0 {
 		return nil, err
 	}
 	var found pending
 	if err := json.Unmarshal(data, &found); err != nil {
 		return nil, err
+	}
+	if found.Token == "" {
+		return nil, errors.New("twoefay: the session has no login of this page")
 	}
 	return &found, nil
 }
@@ -160,8 +164,9 @@ func (f *SecondFactor) state(w http.ResponseWriter, r *http.Request, found *pend
 	status, isEnded := http.StatusOK, true
 	if found != nil {
 		answer, err := f.relay.State(r.Context(), found.Login, 0)
-		isEnded = err == nil && answer["login"] != "wait"
-		if err != nil {
+		// A challenge that the relay does not know any more has ended, too: the submission tells.
+		isEnded = err == nil && answer["login"] != "wait" || errors.Is(err, NotFound)
+		if !isEnded && err != nil {
 			status = http.StatusServiceUnavailable
 		}
 	}
@@ -179,6 +184,7 @@ func (f *SecondFactor) finish(w http.ResponseWriter, r *http.Request, found *pen
 	}
 	code := strings.TrimSpace(r.PostForm.Get("code"))
 	decision, err := f.decide(r, found.Login, code)
+	r = r.WithContext(lasting{r.Context()})
 	var unproved *ReceiptError
 	switch {
 	case errors.As(err, &unproved) && unproved.Reason == "request_used":
@@ -205,11 +211,28 @@ func (f *SecondFactor) finish(w http.ResponseWriter, r *http.Request, found *pen
 }
 
 func (f *SecondFactor) decide(r *http.Request, login Login, code string) (Decision, error) {
+	last := lasting{r.Context()}
 	if code != "" {
-		return f.relay.Enter(r.Context(), login, code)
+		decision, err := f.relay.Enter(last, login, code)
+		if !errors.Is(err, AlreadyDecided) {
+			return decision, err
+		} // the phone was faster, or the code came twice: the state says how it ended
 	}
-	return f.relay.Wait(r.Context(), login, 0)
+	answer, err := f.relay.State(r.Context(), login, 0)
+	if err != nil {
+		return Decision{}, err
+	}
+	return f.relay.Check(last, login, answer)
 }
+
+// lasting is a context without an end. A visitor who leaves, or submits the form again, ends the
+// context of the request. Between the spending of the login and the new session, that would leave a
+// login that is used up, with nobody let in.
+type lasting struct{ context.Context }
+
+func (lasting) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (lasting) Done() <-chan struct{}       { return nil }
+func (lasting) Err() error                  { return nil }
 
 // explain returns what the visitor is told of an error. Nobody is let in, and the log has the
 // reason.
@@ -236,6 +259,9 @@ func (f *SecondFactor) explain(err error) notice {
 		}
 	case errors.Is(err, Invalid):
 		return notice{message: "This input was not accepted.", status: http.StatusBadRequest}
+	case errors.Is(err, NotFound): // the relay has deleted the challenge, or the user
+		f.Log.Printf("twoefay: second factor: %q", err)
+		return notice{message: "Log in again.", status: http.StatusForbidden, isEnded: true}
 	case unproved:
 		f.Log.Printf("twoefay: login refused, the relay's answer is not proved: %q", err)
 		return notice{
