@@ -319,6 +319,12 @@ func TestLanguagesArePassedOnIfTheyAreShort(t *testing.T) {
 	}
 }
 
+func TestEmptyListOfFactorsIsRefusedHere(t *testing.T) {
+	if _, err := newScript(t).relay().Ask(background, "ada", AskOptions{Factors: []string{}}); err == nil {
+		t.Error("no error")
+	}
+}
+
 func TestTextThatNoReceiptCanMatchIsRefusedHere(t *testing.T) {
 	for _, options := range []AskOptions{{Service: "\xff"}, {Details: []Detail{{"a", "\xff"}}}} {
 		if _, err := newScript(t).relay().Ask(background, "ada", options); err == nil {

@@ -24,7 +24,7 @@ type AskOptions struct {
 	Details         []Detail
 	// Number is for the visitor. Empty: one is chosen.
 	Number string
-	// Factors and MinAssurance are demands on this login.
+	// Factors and MinAssurance are demands on this login. No Factors are no demand.
 	Factors      []string
 	MinAssurance Assurance
 	// Known says that the browser is known: see KnownBrowsers.
@@ -47,6 +47,10 @@ type question struct {
 
 // Ask opens a login, after the right password. Keep the result in the visitor's session.
 func (r *Relay) Ask(ctx context.Context, username string, options AskOptions) (Login, error) {
+	if options.Factors != nil && len(options.Factors) == 0 {
+		// As JSON in a session it would become no demand.
+		return Login{}, errors.New("twoefay: an empty list of factors lets nobody in: leave it out")
+	}
 	request, err := r.randomID()
 	if err != nil {
 		return Login{}, err
