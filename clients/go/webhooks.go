@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -29,6 +30,9 @@ type Event struct {
 // a user in by a webhook alone: pass its data to Relay.Check, with the login that this browser
 // began.
 type Webhooks struct {
+	// Log gets the errors of the handler's store and act.
+	Log *log.Logger
+
 	keys  [][]byte
 	store Store
 	clock func() time.Time
@@ -40,7 +44,7 @@ func NewWebhooks(secrets []string, store Store) (*Webhooks, error) {
 	if len(secrets) == 0 || store == nil {
 		return nil, errors.New("twoefay: a receiver of webhooks needs a secret and a store")
 	}
-	receiver := &Webhooks{store: store, clock: time.Now}
+	receiver := &Webhooks{Log: log.Default(), store: store, clock: time.Now}
 	for _, secret := range secrets {
 		text := strings.TrimPrefix(strings.TrimSpace(secret), "whsec_")
 		key, err := base64.StdEncoding.Strict().DecodeString(text)
@@ -138,7 +142,7 @@ func (w *Webhooks) Receive(
 	return http.StatusNoContent, nil
 }
 
-// Handler returns a handler for the path of the webhooks. It logs nothing: let act do so.
+// Handler returns a handler for the path of the webhooks. It logs only why it answers 500.
 func (w *Webhooks) Handler(act func(context.Context, Event) error) http.Handler {
 	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		if request.Method != http.MethodPost {
@@ -151,7 +155,10 @@ func (w *Webhooks) Handler(act func(context.Context, Event) error) http.Handler 
 			writer.WriteHeader(http.StatusBadRequest)
 			return
 		}
-		status, _ := w.Receive(request.Context(), request.Header, body, act)
+		status, err := w.Receive(request.Context(), request.Header, body, act)
+		if status == http.StatusInternalServerError { // anybody can send what is no webhook
+			w.Log.Printf("twoefay: webhook: %q", err)
+		}
 		writer.WriteHeader(status)
 	})
 }

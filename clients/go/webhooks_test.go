@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -148,6 +149,21 @@ func TestHandlerAnswers(t *testing.T) {
 	}
 	if acts.count != 1 {
 		t.Error(acts.count)
+	}
+}
+
+func TestHandlerLogsItsOwnErrorsOnly(t *testing.T) {
+	var logged strings.Builder
+	receiver, acts := inbox(t, NewMemoryStore()), &counter{failures: 1}
+	receiver.Log = log.New(&logged, "", 0)
+	good, body := signedWebhook(t, "e1", "login.decided", Object{})
+	for _, header := range []http.Header{{}, good, good} {
+		request := httptest.NewRequest("POST", "/webhook", strings.NewReader(string(body)))
+		request.Header = header
+		receiver.Handler(acts.act).ServeHTTP(httptest.NewRecorder(), request)
+	}
+	if text := logged.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "the database is away") {
+		t.Error(text)
 	}
 }
 
