@@ -8,7 +8,7 @@ namespace Twoefay;
  * The website's own record of one login. Keep `toJson()` in the visitor's session until it ends.
  *
  * `check` compares the receipt with it. Only `challenge` comes from the relay, and `number` if the
- * relay chose it.
+ * website needs none (`leastDigits: 0`) and so chose none.
  */
 final class Login
 {

@@ -9,6 +9,7 @@ final class Logins
 {
     private const LONGEST_HOLD = 60;
     private const LONGEST_LIFE = 600;
+    private const FEWEST_DIGITS = 2;
 
     public function __construct(
         private readonly Policy $policy,
@@ -22,10 +23,16 @@ final class Logins
     /**
      * @param array<string, mixed>  $shown   what the phone shows
      * @param array<string, mixed>  $further other members of the request
+     * @param string|null           $number  the website's own; null: the client chooses one
      * @param array<string, string> $headers
      */
-    public function ask(string $username, array $shown, array $further, array $headers): Login
-    {
+    public function ask(
+        string $username,
+        array $shown,
+        array $further,
+        ?string $number,
+        array $headers,
+    ): Login {
         Texts::segment($username);
         $request = bin2hex($this->world->random(16));
         $isGiven = static fn(mixed $value): bool => $value !== null;
@@ -33,12 +40,11 @@ final class Logins
         $further = array_filter($further, $isGiven);
         $now = $this->world->now();
         $this->store->open($request, $now);
-        $call = new Call('POST', '/login', $sent + $further, $headers);
-        $answer = $this->client->send($call, 201);
+        $answer = $this->open($sent + $further, $number, $headers);
         $missing = is_array($answer->missing ?? null) ? $answer->missing : [];
         return new Login(
             Answer::id($answer, 'challenge'),
-            self::number($answer, $further['number'] ?? null),
+            Answer::optional($answer, 'number'),
             $now,
             $sent,
             $further['factors'] ?? null,
@@ -50,17 +56,48 @@ final class Logins
         );
     }
 
-    private static function number(\stdClass $answer, ?string $chosen): ?string
+    /**
+     * Opens the login with a number that the website chose. A relay that chose it could show two
+     * visitors the same, and have the user approve the login of the other one.
+     *
+     * @param array<string, mixed>  $body
+     * @param array<string, string> $headers
+     */
+    private function open(array $body, ?string $number, array $headers): \stdClass
     {
-        $number = Answer::optional($answer, 'number');
-        if ($number !== null && preg_match(Texts::NUMBER, $number) !== 1) {
+        $least = $this->policy->leastDigits;
+        if ($number !== null || $least === 0) {
+            return $this->post($body, $number, $headers);
+        }
+        try {
+            $number = $this->world->digits(max(self::FEWEST_DIGITS, $least));
+            return $this->post($body, $number, $headers);
+        } catch (Invalid $error) {
+            // The operator may have raised the number of digits. Only that choice is the relay's.
+            if ($error->faults !== ['number' => 'length'] || $least === Policy::MOST_DIGITS) {
+                throw $error;
+            }
+            return $this->post($body, $this->world->digits(Policy::MOST_DIGITS), $headers);
+        }
+    }
+
+    /**
+     * @param array<string, mixed>  $body
+     * @param array<string, string> $headers
+     */
+    private function post(array $body, ?string $number, array $headers): \stdClass
+    {
+        $body += $number === null ? [] : ['number' => $number];
+        $answer = $this->client->send(new Call('POST', '/login', $body, $headers), 201);
+        $answered = Answer::optional($answer, 'number');
+        if ($answered !== null && preg_match(Texts::NUMBER, $answered) !== 1) {
             throw new OddAnswer('the number is none');
         }
-        // The website chooses a number so that the relay cannot. Without a phone there is none.
-        if ($chosen !== null && $number !== null && $number !== $chosen) {
+        // Without a number in the answer, no phone can answer.
+        if ($number !== null && $answered !== null && $answered !== $number) {
             throw new OddAnswer('the number differs from the one that was asked for');
         }
-        return $number;
+        return $answer;
     }
 
     /** The relay's answer about a challenge, unchecked. */

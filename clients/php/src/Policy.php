@@ -12,6 +12,8 @@ final class Policy
 
     private const ORIGIN = '~\Ahttps://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?\z~';
 
+    public const MOST_DIGITS = 6;
+
     /** No challenge lives longer, so a later approval was held back. */
     public const LONGEST_AGE = 600;
 
@@ -38,6 +40,9 @@ final class Policy
             throw new \InvalidArgumentException(
                 'the origin must be like https://login.example.com:8080'
             );
+        }
+        if ($leastDigits < 0 || $leastDigits > self::MOST_DIGITS) { // no phone could answer
+            throw new \InvalidArgumentException('leastDigits must be 0 to 6');
         }
         if (!in_array($leastUserVerification, self::VERIFICATIONS, true)) {
             throw new \InvalidArgumentException(

@@ -128,10 +128,10 @@ final class Relay
      *
      * `$ip`, `$userAgent` and `$acceptLanguage` may stand as the browser sent them: they are
      * cleaned or left out. `$details` are pairs of label and value, which the phone shows and
-     * signs.
+     * signs. Without a `$number`, the client chooses one of `leastDigits` digits.
      *
      * @param list<array{label: string, value: string}> $details
-     * @param string|null       $number       the number that the visitor enters, if you choose it
+     * @param string|null       $number       what the visitor enters, if you choose it yourself
      * @param list<string>|null $factors      the factors that may answer
      * @param string|null       $minAssurance low, restricted, substantial or high
      * @param bool              $known        what KnownBrowsers says of this browser
@@ -164,13 +164,12 @@ final class Relay
             'user_agent' => Texts::browser($userAgent),
         ];
         $further = [
-            'number' => $number,
             'factors' => $factors,
             'min_assurance' => $minAssurance,
             'known' => $known ?: null,
             'expires_in' => $expiresIn,
         ];
-        return $this->logins->ask($username, $shown, $further, array_filter([
+        return $this->logins->ask($username, $shown, $further, $number, array_filter([
             'accept-language' => Texts::language($acceptLanguage),
             'accept-user-language' => Texts::language($chosenLanguage),
         ]));
@@ -237,6 +236,9 @@ final class Relay
      *
      * Decide by this whether a user needs the second factor. The relay is not asked: neither a 404
      * nor the unbinding of a phone makes this false, only `forget` and `reset` do.
+     *
+     * With `acceptCodes` or `allowUnpinned` it is not enough: it is also false for a user who has
+     * only codes, or a phone that was never pinned. Keep a mark of your own for such users.
      */
     public function isEnrolled(string $username): bool
     {

@@ -24,6 +24,12 @@ class World
         return random_bytes($bytes);
     }
 
+    /** Random digits, each number as likely as another. */
+    public function digits(int $count): string
+    {
+        return sprintf("%0{$count}d", random_int(0, 10 ** $count - 1));
+    }
+
     public function pause(float $seconds): void
     {
         usleep((int) ceil($seconds * 1e6));

@@ -19,7 +19,7 @@ use Twoefay\Unreachable;
 /** Retries, idempotency and limits, with a relay that is a function. */
 final class CallsTest extends TestCase
 {
-    private const LOGIN = ['login' => 'verified', 'challenge' => 'cccc', 'number' => '47'];
+    private const LOGIN = ['login' => 'verified', 'challenge' => 'cccc', 'number' => '{number}'];
     private const DENIED = '{"login": "failure", "reason": "denied"}';
 
     public function testLostAnswersAreRepeatedUnderOneKey(): void
@@ -32,7 +32,8 @@ final class CallsTest extends TestCase
             FakeRelay::json(self::LOGIN),
         );
         $clock = new Clock();
-        self::assertSame('47', $fake->client($clock)->ask('ada')->number);
+        $number = $fake->client($clock)->ask('ada')->number;
+        self::assertSame($number, $fake->calls[0]->body['number']);
         self::assertCount(1, array_unique($fake->keys()));
         self::assertNotNull($fake->keys()[0]);
         $bodies = array_map(fn($call) => json_encode($call->body), $fake->calls);
@@ -284,6 +285,30 @@ final class CallsTest extends TestCase
         $kept = json_decode(json_encode($login->toJson()), true);
         self::assertEquals($login, Login::fromJson($kept));
         self::assertSame($details, $login->sent['details']);
+    }
+
+    /** That none of 200 numbers begins with 0 has a chance below 10^-9. */
+    public function testNumberHasAsManyDigitsAsTheWebsiteRequires(): void
+    {
+        foreach ([1 => 2, 2 => 2, 4 => 4, 6 => 6] as $least => $digits) {
+            $numbers = [];
+            for ($i = 0; $i < 200; $i++) {
+                $relay = (new FakeRelay(FakeRelay::json(self::LOGIN)))->client(leastDigits: $least);
+                $numbers[] = $number = $relay->ask('ada')->number;
+                self::assertMatchesRegularExpression("/\A[0-9]{{$digits}}\z/", $number);
+            }
+            self::assertGreaterThan(50, count(array_unique($numbers)));
+            self::assertNotSame([], preg_grep('/\A0/', $numbers));
+        }
+    }
+
+    /** @testWith [-1]
+     *            [7]
+     */
+    public function testNumberOfDigitsThatNoPhoneTakesIsRefusedHere(int $digits): void
+    {
+        $this->expectExceptionMessage('leastDigits must be 0 to 6');
+        (new FakeRelay())->client(leastDigits: $digits);
     }
 
     public function testUnknownAssuranceIsRefusedHere(): void

@@ -13,7 +13,10 @@ use Twoefay\Store;
 use Twoefay\Transport;
 use Twoefay\Unreachable;
 
-/** A relay that is a function or a list of answers, and notes the calls. */
+/**
+ * A relay that is a function or a list of answers, and notes the calls. In the body of an answer,
+ * `{number}` stands for the number of the call.
+ */
 final class FakeRelay implements Transport
 {
     public const JSON = ['content-type' => 'application/json'];
@@ -47,7 +50,9 @@ final class FakeRelay implements Transport
         if ($answer instanceof Unreachable) {
             throw $answer;
         }
-        return $answer ?? throw new \LogicException('the test has no further answer');
+        $answer ?? throw new \LogicException('the test has no further answer');
+        $body = str_replace('{number}', $call->body['number'] ?? '', $answer->body);
+        return new Answer($answer->status, $answer->headers, $body);
     }
 
     /** @return list<string|null> */

@@ -30,7 +30,7 @@ $click = function () use ($at): void {
 
 $fake = FakeRelay::always(function (Call $call) use ($at, $click) {
     if ($call->path === '/login') {
-        return FakeRelay::json(['login' => 'verified', 'challenge' => 'cccc', 'number' => '47']);
+        return FakeRelay::json(['login' => 'verified', 'challenge' => 'cccc', 'number' => '{number}']);
     }
     if (is_file("$at/click")) {
         $click();
