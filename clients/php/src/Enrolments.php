@@ -62,7 +62,7 @@ final class Enrolments
     public function confirm(string $username): array
     {
         $user = $this->user($username);
-        $token = Answer::text($user, 'token');
+        $token = Answer::id($user, 'token');
         $stored = $this->store->token($username);
         if ($stored !== null && $stored !== $token) {
             throw new BindingError('token');

@@ -46,7 +46,7 @@ final class Webhooks
         $id = $fields['webhook-id'] ?? '';
         $moment = $fields['webhook-timestamp'] ?? '';
         $signatures = $fields['webhook-signature'] ?? '';
-        $isWhole = preg_match('/\A[!-~]{1,255}\z/', $id) === 1 && $signatures !== ''
+        $isWhole = preg_match(Texts::ID, $id) === 1 && $signatures !== ''
             && preg_match('/\A[0-9]{1,11}\z/', $moment) === 1;
         if (!$isWhole) {
             throw new WebhookError('headers');
