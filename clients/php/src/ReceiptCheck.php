@@ -191,8 +191,7 @@ final class ReceiptCheck
         foreach ([...array_keys($expected), ...array_keys($seen)] as $name) {
             $isSame = array_key_exists($name, $seen) && array_key_exists($name, $expected)
                 && self::isSame($seen[$name], $expected[$name]);
-            $word = preg_match(Texts::ID, (string) $name) === 1 ? (string) $name : '?';
-            self::require($isSame, 'field', $word);
+            self::require($isSame, 'field', (string) $name);
         }
     }
 

@@ -35,14 +35,18 @@ final class OddAnswer extends TwoefayError
     }
 }
 
-/** A check of this package failed: the relay may be dishonest. `reason` is a stable word. */
+/**
+ * A check of this package failed: the relay may be dishonest. `reason` is a stable word.
+ *
+ * `field` is a name as the relay sent it: log the message, where it cannot write a line of its own.
+ */
 abstract class CheckError extends TwoefayError
 {
     public function __construct(
         public readonly string $reason,
         public readonly ?string $field = null,
     ) {
-        parent::__construct($field === null ? $reason : "$reason: $field");
+        parent::__construct($field === null ? $reason : "$reason: " . Texts::oneLine($field));
     }
 }
 

@@ -88,7 +88,8 @@ final class TrapsTest extends TestCase
         $shown = '{"v":1,"website":"shop","display_name":"Shop","username":"ada","request":"r1",'
             . '"number_digits":2,"details":[{"label":"amount","value":"1"}],"x\nadmin is let in":1}';
         self::assertSame('field', self::reasonOf($shown, [], $error));
-        self::assertSame('?', $error->field);
+        self::assertSame("x\nadmin is let in", $error->field);
+        self::assertSame('field: x?admin is let in', $error->getMessage());
     }
 
     /** The reason for which a receipt over this context is refused; null if it is accepted. */
