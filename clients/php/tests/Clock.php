@@ -12,7 +12,7 @@ final class Clock extends World
     /** @var list<float> */
     public array $pauses = [];
 
-    /** What `random` returns, if it is set. */
+    /** What `random` returns when it is asked for as many bytes. */
     public ?string $bytes = null;
 
     public function __construct(public float $time = 1_795_334_400)
@@ -31,7 +31,8 @@ final class Clock extends World
 
     public function random(int $bytes): string
     {
-        return $this->bytes === null ? random_bytes($bytes) : substr($this->bytes, 0, $bytes);
+        $isChosen = $this->bytes !== null && strlen($this->bytes) === $bytes;
+        return $isChosen ? $this->bytes : random_bytes($bytes);
     }
 
     public function pause(float $seconds): void
