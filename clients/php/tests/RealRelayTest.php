@@ -101,6 +101,24 @@ final class RealRelayTest extends TestCase
         self::assertSame('wrong_number', $relay->wait($login)->reason);
     }
 
+    /**
+     * @testWith [2, 2]
+     *           [6, 2]
+     *           [6, 6]
+     *           [0, 0]
+     */
+    public function testClientChoosesTheNumberOfThePolicy(int $digits, int $least): void
+    {
+        $website = "digits-$digits-$least";
+        $this->real->operate('website', 'add', $website, '--number', (string) $digits);
+        $relay = $this->real->client(new MemoryStore(), $website, leastDigits: $least);
+        $this->real->enrol($relay->register('ada')->uri, $website);
+        $login = $relay->ask('ada');
+        self::assertSame($digits, strlen($login->number ?? ''));
+        self::assertSame(0, $this->real->answer('approve', $login->challenge, $login->number, $website));
+        self::assertTrue($relay->wait($login)->approved);
+    }
+
     public function testTextsOfABrowserRefuseNoLogin(): void
     {
         $relay = $this->enrolled('dora');
