@@ -3,7 +3,7 @@
  * `headers` with names in lower case, and `body`, its bytes.
  */
 
-import { BY_CODE, OddAnswer, Refused } from "./errors.js";
+import { BY_CODE, ID, OddAnswer, Refused } from "./errors.js";
 import { isObject, readObject, reading } from "./jsontext.js";
 
 /** The object of an answer with one of these statuses. Everything else is an error. */
@@ -36,6 +36,12 @@ function kind({ headers }) {
 
 export function text(value, name) {
   if (typeof value[name] !== "string") throw new OddAnswer(`${name} is no text`);
+  return value[name];
+}
+
+/** An id of the relay: it can stand in a path, and fits into every store. */
+export function identity(value, name) {
+  if (!ID.test(text(value, name))) throw new OddAnswer(`${name} is no id`);
   return value[name];
 }
 

@@ -1,10 +1,10 @@
 /** The operations of one website at the relay. `Relay` adds real files and connections. */
 
-import { objects, optional, text } from "./answers.js";
+import { identity, objects, optional, text } from "./answers.js";
 import { checkBinding } from "./bindings.js";
 import { makeEnrolment } from "./enrolment.js";
 import {
-  BindingError, CHALLENGE, Limited, NotFound, NUMBER, OddAnswer, ReceiptError, ShownOnce,
+  BindingError, Limited, NotFound, NUMBER, OddAnswer, ReceiptError, ShownOnce,
 } from "./errors.js";
 import { isObject } from "./jsontext.js";
 import { ASSURANCES, Decision, Login } from "./login.js";
@@ -57,7 +57,7 @@ export class Client {
       throw error;
     }
     if (!isObject(answer.activation)) throw new OddAnswer("activation is no object");
-    return this.#enrolment(username, text(answer, "token"), answer.activation);
+    return this.#enrolment(username, identity(answer, "token"), answer.activation);
   }
 
   /**
@@ -69,7 +69,7 @@ export class Client {
   async enrolment(username, options = {}) {
     requireNames(options, ["approval"]);
     const path = `/user/${segment(username)}/activation`;
-    const token = await this.store.token(username) ?? text(await this.user(username), "token");
+    const token = await this.store.token(username) ?? identity(await this.user(username), "token");
     const body = isGiven(options.approval) ? { approval: options.approval } : {};
     const activation = await this.#send({ method: "POST", path, body }, 201, 202);
     return this.#enrolment(username, token, activation);
@@ -92,16 +92,16 @@ export class Client {
   async confirm(username) {
     const user = await this.user(username);
     const token = await this.store.token(username);
-    if (isGiven(token) && token !== text(user, "token")) throw new BindingError("token");
+    if (isGiven(token) && token !== identity(user, "token")) throw new BindingError("token");
     const pins = await this.store.pins(username);
     const pinned = [];
     let fault = null;
     for (const device of objects(user, "devices")) {
-      const id = text(device, "device");
+      const id = identity(device, "device");
       if (pins.has(id) || device.state !== "active" || !isGiven(device.binding)) continue;
       const secrets = await this.store.secrets(username, this.#now());
       try {
-        const { jwk, k } = checkBinding(this.policy, device, text(user, "token"), secrets);
+        const { jwk, k } = checkBinding(this.policy, device, identity(user, "token"), secrets);
         if (await this.store.pin(username, id, jwk, k)) pinned.push(id);
       } catch (error) {
         if (!(error instanceof BindingError)) throw error;
@@ -139,8 +139,7 @@ export class Client {
     if (number !== null && answered !== null && answered !== number) {
       throw new OddAnswer("the number differs from the one that was asked for");
     }
-    const challenge = text(answer, "challenge");
-    if (!CHALLENGE.test(challenge)) throw new OddAnswer("the challenge is no id");
+    const challenge = identity(answer, "challenge");
     return new Login({
       challenge, number: answered, askedAt, sent, factors, minAssurance,
       factor: optional(answer, "factor"),

@@ -7,7 +7,8 @@
  */
 
 export const NUMBER = /^[0-9]{2,6}$/;
-export const CHALLENGE = /^[A-Za-z0-9_-]{1,128}$/;
+/** Of challenges, phones, users and webhooks. Others could lead to another route. */
+export const ID = /^[A-Za-z0-9_-]{1,128}$/;
 
 /** The base of all errors of this package. */
 export class TwoefayError extends Error {
@@ -111,7 +112,7 @@ export class ApprovalRequired extends Refused {
   static codeStatus = 403;
 
   get challenge() {
-    return matching(this.problem.challenge, CHALLENGE) ?? "";
+    return matching(this.problem.challenge, ID) ?? "";
   }
 
   get number() {

@@ -6,7 +6,7 @@
  */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { WebhookError } from "./errors.js";
+import { ID, WebhookError } from "./errors.js";
 import { isObject, readObject, reading } from "./jsontext.js";
 import { requireNames } from "./policy.js";
 import { requireStore } from "./stores/store.js";
@@ -42,7 +42,8 @@ export class Webhooks {
     const fields = fieldsOf(headers);
     const [id, moment, signatures] = ["id", "timestamp", "signature"]
       .map((name) => fields.get(`webhook-${name}`) ?? "");
-    if (!id || !signatures || !/^[0-9]{1,11}$/.test(moment)) throw new WebhookError("headers");
+    const isUsable = ID.test(id) && signatures !== "" && /^[0-9]{1,11}$/.test(moment);
+    if (!isUsable) throw new WebhookError("headers");
     if (Math.abs(this.#clock() - Number(moment)) > TOLERANCE) throw new WebhookError("time");
     if (!this.#isSigned(`${id}.${moment}.`, body, signatures)) throw new WebhookError("signature");
     return eventOf(id, body);
@@ -66,7 +67,7 @@ export class Webhooks {
       await act(event);
     } else if (!await this.#store.hasSeen(event.id)) {
       const { token, device } = event.data;
-      const isKnown = typeof token === "string" && typeof device === "string";
+      const isKnown = isID(token) && isID(device);
       // A lost phone must not count, whatever the relay says later. The user stays one who had a
       // phone: the relay, which signs webhooks, cannot make room for another one.
       if (event.type === "device.unbound" && isKnown) {
@@ -88,6 +89,10 @@ export class Webhooks {
       one.length === other.length && timingSafeEqual(one, other)));
     return matches.includes(true);
   }
+}
+
+function isID(value) {
+  return typeof value === "string" && ID.test(value);
 }
 
 function keyOf(secret) {
