@@ -1,20 +1,23 @@
 /** The operations of one website at the relay. `Relay` adds real files and connections. */
 
+import { isDeepStrictEqual } from "node:util";
 import { identity, objects, optional, text } from "./answers.js";
 import { checkBinding } from "./bindings.js";
 import { makeEnrolment } from "./enrolment.js";
 import {
-  BindingError, Limited, NotFound, NUMBER, OddAnswer, ReceiptError, ShownOnce,
+  BindingError, Invalid, Limited, NotFound, NUMBER, OddAnswer, ReceiptError, ShownOnce,
 } from "./errors.js";
 import { isObject } from "./jsontext.js";
 import { ASSURANCES, Decision, Login } from "./login.js";
-import { LONGEST_LIFE, requireNames } from "./policy.js";
+import { LONGEST_LIFE, MOST_DIGITS, requireNames } from "./policy.js";
 import { checkSuccess } from "./receipts.js";
 import { mayPass, send } from "./retries.js";
 import { requireStore } from "./stores/store.js";
 import { address, browser, languages, requireName, segment } from "./texts.js";
 
 const LONGEST_HOLD = 60;
+/** A number of one digit is none (docs/websites/api.md). */
+const LEAST_DIGITS = 2;
 /** Seconds until a call that was limited or lost is repeated, if the relay names none. */
 const PAUSE = 5;
 /** A relay that shuts down answers early; a repetition at once would meet it again. */
@@ -132,21 +135,51 @@ export class Client {
     const headers = languages(options.acceptLanguage, options.chosenLanguage);
     const askedAt = this.#now();
     await this.store.open(request, askedAt);
-    const answer = await this.#send({ method: "POST", path: "/login", body, headers }, 201);
-    const answered = optional(answer, "number");
-    if (answered !== null && !NUMBER.test(answered)) throw new OddAnswer("the number is none");
-    // The website chooses a number so that the relay cannot. Without a phone there is none.
-    if (number !== null && answered !== null && answered !== number) {
-      throw new OddAnswer("the number differs from the one that was asked for");
-    }
-    const challenge = identity(answer, "challenge");
+    const answer = await this.#open(body, number, headers);
     return new Login({
-      challenge, number: answered, askedAt, sent, factors, minAssurance,
+      challenge: identity(answer, "challenge"), number: optional(answer, "number"), askedAt, sent,
+      factors, minAssurance,
       factor: optional(answer, "factor"),
       hasPhone: answer.login === "verified",
       codesLocked: answer.codes === "locked",
       missing: (Array.isArray(answer.missing) ? answer.missing : []).filter(isText),
     });
+  }
+
+  /**
+   * Opens the login with a number that the website chose. A relay that chose it could show two
+   * visitors the same, and have the user approve the login of the other one.
+   */
+  async #open(body, number, headers) {
+    const { leastDigits } = this.policy;
+    if (number !== null || leastDigits === 0) return this.#post(body, number, headers);
+    try {
+      return await this.#post(body, this.#number(Math.max(LEAST_DIGITS, leastDigits)), headers);
+    } catch (error) {
+      // The operator may have raised the number of digits. Only that choice is the relay's.
+      const isTooShort = error instanceof Invalid
+        && isDeepStrictEqual(error.faults, { number: "length" }) && leastDigits < MOST_DIGITS;
+      if (!isTooShort) throw error;
+      return this.#post(body, this.#number(MOST_DIGITS), headers);
+    }
+  }
+
+  async #post(shown, number, headers) {
+    const body = number === null ? shown : { ...shown, number };
+    const answer = await this.#send({ method: "POST", path: "/login", body, headers }, 201);
+    const answered = optional(answer, "number");
+    if (answered !== null && !NUMBER.test(answered)) throw new OddAnswer("the number is none");
+    // Without a number, no phone can answer.
+    if (number !== null && answered !== null && answered !== number) {
+      throw new OddAnswer("the number differs from the one that was asked for");
+    }
+    return answer;
+  }
+
+  #number(digits) {
+    // The remainder of 128 random bits favours no number by more than 2^-108.
+    const drawn = BigInt(`0x${this.#world.random(16).toString("hex")}`);
+    return String(drawn % 10n ** BigInt(digits)).padStart(digits, "0");
   }
 
   /**
@@ -356,9 +389,9 @@ function shown(sent, { service, action, details, ip, userAgent }) {
 }
 
 /** What the relay is asked for beside it. */
-function wishes({ number, factors, minAssurance, known, expiresIn }) {
+function wishes({ factors, minAssurance, known, expiresIn }) {
   const values = {
-    number, factors, min_assurance: minAssurance, known: known === true ? true : null,
+    factors, min_assurance: minAssurance, known: known === true ? true : null,
     expires_in: expiresIn,
   };
   return Object.fromEntries(Object.entries(values).filter(([, value]) => isGiven(value)));

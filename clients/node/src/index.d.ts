@@ -24,7 +24,10 @@ export interface RelayOptions {
   leastUserVerification?: UserVerification;
   /** Seconds since the phone verified its user. The website's policy needs `max-uv-age` for it. */
   longestVerificationAge?: number | null;
-  /** 2 by default. 0 only if the website's policy needs no number. */
+  /**
+   * Digits of the number that `ask` chooses, and the least that a receipt must have: 2 by default.
+   * 0 only if the website's policy needs no number: then that of the relay is accepted.
+   */
   leastDigits?: number;
   /** Trusts the relay for users of whom no phone was ever pinned. Gives up the strong form. */
   allowUnpinned?: boolean;
@@ -58,7 +61,7 @@ export interface AskOptions {
   action?: string | null;
   /** The phone shows and signs them: a payment is approved with its amount. */
   details?: { label: string; value: string }[] | null;
-  /** A number that the website chose, in place of the relay. */
+  /** The website's own number, in place of random digits. */
   number?: string | null;
   factors?: string[] | null;
   minAssurance?: Assurance | null;

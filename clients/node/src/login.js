@@ -8,8 +8,8 @@ export const ASSURANCES = ["low", "restricted", "substantial", "high"];
 /**
  * The website's own record of one login. Keep it in the visitor's session until the login ends.
  *
- * `check` compares the receipt with it. Only `challenge` comes from the relay, and `number` if the
- * relay chose it.
+ * `check` compares the receipt with it. Only `challenge` comes from the relay, and `number`
+ * if `leastDigits` is 0.
  */
 export class Login {
   constructor({

@@ -5,7 +5,7 @@ import { VERIFICATIONS } from "./login.js";
 /** No challenge lives longer, so a later approval was held back. In seconds. */
 export const LONGEST_LIFE = 600;
 
-const MOST_DIGITS = 6;
+export const MOST_DIGITS = 6;
 
 /** The requirements of one website at one relay. */
 export function makePolicy({

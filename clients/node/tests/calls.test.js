@@ -26,7 +26,7 @@ test("lost answers are repeated under one key", async () => {
     LOGIN,
   );
   const clock = new Clock();
-  assert.equal((await client(relay, { clock }).ask("ada")).number, "47");
+  assert.equal((await client(relay, { clock }).ask("ada", { number: "47" })).number, "47");
   assert.equal(new Set(relay.keys()).size, 1);
   assert.match(relay.keys()[0], /^[0-9a-f]{32}$/);
   assert.equal(new Set(relay.calls.map(({ body }) => JSON.stringify(body))).size, 1);
@@ -37,7 +37,7 @@ test("lost answers are repeated under one key", async () => {
 test("a call that still runs is repeated", async () => {
   const relay = script(problem("conflict", 409, { "retry-after": "1" }), LOGIN);
   const clock = new Clock();
-  await client(relay, { clock }).ask("ada");
+  await client(relay, { clock }).ask("ada", { number: "47" });
   assert.deepEqual(clock.pauses, [1]);
   assert.equal(new Set(relay.keys()).size, 1);
 });
@@ -45,8 +45,26 @@ test("a call that still runs is repeated", async () => {
 test("two calls have two keys and two requests", async () => {
   const relay = script(LOGIN, LOGIN);
   const shop = client(relay);
-  assert.notEqual((await shop.ask("ada")).request, (await shop.ask("ada")).request);
+  const ask = async () => (await shop.ask("ada", { number: "47" })).request;
+  assert.notEqual(await ask(), await ask());
   assert.equal(new Set(relay.keys()).size, 2);
+});
+
+test("the number is chosen here, with its zeros", async () => {
+  const numbers = [];
+  const relay = ({ body: { number } }) => {
+    numbers.push(number);
+    return reply(201, JSON_TYPE, { ...LOGIN, number });
+  };
+  const zeros = (size) => Buffer.alloc(size);
+  assert.equal((await client(relay, { random: zeros }).ask("ada")).number, "00");
+  for (const digits of [2, 4, 6]) {
+    const shop = client(relay, { leastDigits: digits });
+    for (let round = 0; round < 40; round++) {
+      assert.equal((await shop.ask("ada")).number.length, digits);
+    }
+  }
+  assert(new Set(numbers.slice(-40)).size > 30); // of a million
 });
 
 test("patience ends", async () => {
@@ -217,7 +235,7 @@ test("options with other names or values are refused", async () => {
 test("the record survives a session, and is a copy", async () => {
   const details = [{ label: "a", value: "b" }];
   const shop = client(script(LOGIN, denied()));
-  const asked = await shop.ask("ada", { ip: "192.0.2.7", details });
+  const asked = await shop.ask("ada", { number: "47", ip: "192.0.2.7", details });
   details[0].value = "c";
   assert.equal(asked.sent.details[0].value, "b");
   const kept = JSON.parse(JSON.stringify(asked));
@@ -235,7 +253,7 @@ test("languages of a browser cannot add header fields", async () => {
     ["x".repeat(257), undefined], ["", undefined], [undefined, undefined],
   ]) {
     const relay = script(LOGIN);
-    await client(relay).ask("ada", { acceptLanguage: accepted });
+    await client(relay).ask("ada", { number: "47", acceptLanguage: accepted });
     assert.equal(relay.calls[0].headers["accept-language"], sent);
   }
 });
