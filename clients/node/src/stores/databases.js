@@ -179,6 +179,10 @@ export class PostgreSQLStore extends DatabaseStore {
   async transaction(work) {
     const client = await this.#pool.connect();
     let fault;
+    // The pool listens to idle connections alone. If this one is lost, its query fails, and nobody
+    // else has to know; without a listener, the event would end the process.
+    const ignore = () => {};
+    client.on("error", ignore);
     try {
       await client.query("BEGIN");
       const result = await work(async (statement, ...values) => {
@@ -194,6 +198,7 @@ export class PostgreSQLStore extends DatabaseStore {
       await client.query("ROLLBACK").catch((broken) => (fault = broken));
       throw error;
     } finally {
+      client.off("error", ignore);
       client.release(fault);
     }
   }
