@@ -248,7 +248,10 @@ export interface Store {
   pins(username: string): Awaitable<Map<string, JWK>>;
   /** Whether a phone of this user was ever pinned, even if it was unpinned since. */
   wasPinned(username: string): Awaitable<boolean>;
-  /** Revokes a key for ever, but keeps its row: `wasPinned` must stay true. */
+  /**
+   * Revokes a key for ever, but keeps its row: `wasPinned` must stay true. Unless the phone was
+   * unpinned before, it also deletes every `k` of the user: the phone may have read one already.
+   */
   unpin(username: string, device: string): Awaitable<void>;
   /** The same, for the user with this id at the relay; nothing if there is none. */
   unpinByToken(token: string, device: string): Awaitable<void>;

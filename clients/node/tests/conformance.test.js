@@ -211,7 +211,9 @@ function withoutChoices(actual, expected) {
       && actual.length === Number(digits[1]);
     return isChosen ? expected : actual;
   }
-  if (Array.isArray(actual)) return actual.map((value, at) => withoutChoices(value, expected?.[at]));
+  if (Array.isArray(actual)) {
+    return actual.map((value, index) => withoutChoices(value, expected?.[index]));
+  }
   if (actual === null || typeof actual !== "object") return actual;
   return Object.fromEntries(Object.entries(actual)
     .map(([name, value]) => [name, withoutChoices(value, expected?.[name])]));

@@ -31,8 +31,11 @@ export const KINDS = {
   },
   postgresql: {
     lacks: TWOEFAY_TEST_POSTGRESQL ? (pg ? false : "no package pg") : "no TWOEFAY_TEST_POSTGRESQL",
+    pg,
+    connectionString: TWOEFAY_TEST_POSTGRESQL,
     make: () => {
       const pool = new pg.Pool({ connectionString: TWOEFAY_TEST_POSTGRESQL });
+      pool.on("error", () => {}); // an idle connection is lost: a website has this, too
       pools.push(pool);
       return new PostgreSQLStore(pool);
     },
@@ -43,6 +46,21 @@ export const KINDS = {
       const pool = mysql.createPool(JSON.parse(TWOEFAY_TEST_MYSQL));
       pools.push(pool);
       return new MySQLStore(typeof pool.execute === "function" ? pool : likeMySQL2(pool));
+    },
+    /** Runs `work` while another connection holds the locks of these statements. */
+    whileLocked: async (statements, work) => {
+      const pool = mysql.createPool(JSON.parse(TWOEFAY_TEST_MYSQL));
+      pools.push(pool);
+      const likely = typeof pool.execute === "function" ? pool : likeMySQL2(pool);
+      const connection = await likely.getConnection();
+      try {
+        await connection.beginTransaction();
+        for (const [statement, value] of statements) await connection.execute(statement, [value]);
+        await work();
+      } finally {
+        await connection.rollback();
+        connection.release();
+      }
     },
   },
 };

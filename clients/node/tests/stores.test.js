@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, test } from "node:test";
 import { FileStore } from "../src/index.js";
+import { keyOf } from "../src/stores/store.js";
 import { closePools, KINDS } from "./databases.js";
 
 const KEY = { kty: "EC", crv: "P-256", x: "x", y: "y" };
@@ -139,6 +140,71 @@ function promises(make) {
     assert.equal(await store.wasPinned("ada"), false);
   });
 
+  test("unpinning closes the user's open enrolments", async () => {
+    const open = async () => (await store.secrets("ada", NOW)).length;
+    await store.addUser("ada", "token of ada");
+    await store.addSecret("bob", K, NOW);
+    for (const unpin of [
+      () => store.unpin("ada", "not pinned yet"),
+      () => store.unpinByToken("token of ada", "nor this one"),
+      () => store.unpin("ada", "d1"),
+    ]) {
+      await pin(store, "ada", "d1");
+      const k = randomBytes(32);
+      await store.addSecret("ada", k, NOW);
+      await unpin();
+      assert(!await store.pin("ada", "not pinned yet", KEY, k));
+      assert.deepEqual([await open(), (await store.secrets("bob", NOW)).length], [0, 1]);
+    }
+    // Whoever reports an unbinding again and again must not end each new enrolment.
+    await store.addSecret("ada", K, NOW);
+    await store.unpin("ada", "d1");
+    await store.unpinByToken("token of ada", "d1");
+    assert.equal(await open(), 1);
+  });
+
+  test("a phone that is unpinned while it is pinned does not count", async () => {
+    for (let round = 0; round < 10; round++) {
+      const device = `d${round}`, k = randomBytes(32);
+      await store.addSecret("ada", k, NOW);
+      await Promise.all([store.pin("ada", device, KEY, k), store.unpin("ada", device)]);
+      assert.deepEqual(await pinsOf(store, "ada"), {});
+      assert.equal((await store.secrets("ada", NOW)).length, 0);
+    }
+  });
+
+  test("an unpinned phone that was never there makes nobody enrolled", async () => {
+    await store.addUser("ada", "token of ada");
+    await store.unpin("ada", "d1");
+    assert.equal(await store.wasPinned("ada"), false);
+  });
+
+  test("users at once do not wait for each other", async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `user ${index}`);
+    await Promise.all(names.map(async (name) => {
+      await store.forget(name);
+      await store.addUser(name, `token of ${name}`);
+      await store.addUser(name, `new token of ${name}`);
+      const request = randomBytes(16).toString("hex");
+      await store.open(request, NOW);
+      assert(await pin(store, name, "d1"));
+      assert(await store.spend(request));
+      await store.unpinByToken(`new token of ${name}`, "d1");
+      await store.see(`event of ${name}`, NOW);
+    }));
+    for (const name of names) assert.deepEqual(await pinsOf(store, name), {});
+  });
+
+  test("old rows do not hold up the new ones", async () => {
+    const old = Array.from({ length: 30 }, () => randomBytes(16).toString("hex"));
+    for (const request of old) await store.open(request, NOW - 2 * DAY);
+    const requests = Array.from({ length: 30 }, () => randomBytes(16).toString("hex"));
+    await Promise.all(requests.map(async (request) => {
+      await store.open(request, NOW);
+      assert(await store.spend(request));
+    }));
+  });
+
   test("only the user's own phone is unpinned", async () => {
     for (const name of USERS) {
       await store.addUser(name, `token of ${name}`);
@@ -229,4 +295,52 @@ test("nobody else may read the directory of a store", () => {
   const directory = join(temporary(), "store");
   new FileStore(directory);
   assert.equal(statSync(directory).mode & 0o077, 0);
+});
+
+// A transaction that locks rows of another one, by the website's own connection.
+describe("a connection that is lost", { skip: KINDS.postgresql.lacks }, () => {
+  test("fails its call, and not the process", async () => {
+    const { pg, connectionString } = KINDS.postgresql;
+    const store = KINDS.postgresql.make();
+    await store.forget("ada");
+    await store.addSecret("ada", K, NOW);
+    const locks = new pg.Client({ connectionString });
+    await locks.connect();
+    try {
+      await locks.query("BEGIN");
+      await locks.query("SELECT * FROM twoefay_secret FOR UPDATE");
+      const pinned = store.pin("ada", "d1", KEY, K).catch((error) => error);
+      const end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        + " WHERE $1 = ANY (pg_blocking_pids(pid))";
+      const own = (await locks.query("SELECT pg_backend_pid() AS pid")).rows[0].pid;
+      let isEnded = false;
+      while (!isEnded) isEnded = (await locks.query(end, [own])).rows.length > 0;
+      assert.equal((await pinned).code, "57P01");
+    } finally {
+      await locks.end();
+    }
+    assert(await store.pin("ada", "d1", KEY, K));
+  });
+});
+
+describe("the website's connection", { skip: KINDS.mysql.lacks }, () => {
+  test("of MySQL may lock a user without holding up another one", async () => {
+    const store = KINDS.mysql.make();
+    for (const name of USERS) {
+      await store.forget(name);
+      await store.addUser(name, `token of ${name}`);
+      await store.addSecret(name, Buffer.from(`k of ${name}`), NOW);
+    }
+    const request = randomBytes(16).toString("hex");
+    await store.open(request, NOW);
+    await KINDS.mysql.whileLocked([
+      ["SELECT * FROM twoefay_user WHERE name = ? FOR UPDATE", keyOf("ada")],
+      ["SELECT * FROM twoefay_secret WHERE name = ? FOR UPDATE", keyOf("ada")],
+      ["SELECT * FROM twoefay_request WHERE request = ? FOR UPDATE", request],
+    ], async () => {
+      await store.open(randomBytes(16).toString("hex"), NOW);
+      assert(await store.pin("bob", "d1", KEY, Buffer.from("k of bob")));
+      await store.unpinByToken("token of bob", "d1");
+    });
+  });
 });

@@ -3,13 +3,16 @@
  * `better-sqlite3` or `node:sqlite`. The tables are those of the Python client.
  */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { decode, encode } from "../jws.js";
 import { EVENT_LIFE, keyOf, REQUEST_LIFE, SECRET_LIFE } from "./store.js";
 
-// VARCHAR rather than TEXT: MySQL has no key over a TEXT.
+// VARCHAR rather than TEXT: MySQL has no key over a TEXT. All rows are written by a key: MySQL
+// locks all rows that a statement looks at, also those of other users, which ends in deadlocks.
 const TABLES = [
   "twoefay_user (name VARCHAR(64) PRIMARY KEY, token VARCHAR(255) NOT NULL)",
-  "twoefay_secret (name VARCHAR(64) NOT NULL, k VARCHAR(64) PRIMARY KEY, at BIGINT NOT NULL)",
+  "twoefay_secret (name VARCHAR(64) NOT NULL, k VARCHAR(64) NOT NULL, at BIGINT NOT NULL,"
+    + " PRIMARY KEY (name, k))",
   "twoefay_phone (name VARCHAR(64) NOT NULL, device VARCHAR(255) NOT NULL,"
     + " jwk VARCHAR(1000) NOT NULL, revoked SMALLINT DEFAULT 0 NOT NULL,"
     + " PRIMARY KEY (name, device))",
@@ -17,6 +20,8 @@ const TABLES = [
   "twoefay_event (event VARCHAR(255) PRIMARY KEY, at BIGINT NOT NULL)",
 ];
 const ATTEMPTS = 5;
+/** So many old rows are deleted by one call: a login does not wait for all. */
+const MOST_OLD_ROWS = 100;
 
 /** Ends a transaction without an effect. */
 class Undo extends Error {}
@@ -33,12 +38,13 @@ class DatabaseStore {
   #tables = null;
 
   async addUser(username, token) {
-    await this.#run(async (run) => {
-      const name = keyOf(username);
-      const insert = "INSERT INTO twoefay_user (name, token) VALUES (?, ?)";
-      if (await this.insert(run, insert, name, token)) return;
-      await run("UPDATE twoefay_user SET token = ? WHERE name = ?", token, name);
-    });
+    const name = keyOf(username);
+    const insert = "INSERT INTO twoefay_user (name, token) VALUES (?, ?)";
+    // Two transactions: MySQL keeps a lock on the row that it found, and two would then wait for
+    // each other.
+    if (await this.#run((run) => this.insert(run, insert, name, token))) return;
+    const update = "UPDATE twoefay_user SET token = ? WHERE name = ?";
+    await this.#run((run) => run(update, token, name));
   }
 
   async token(username) {
@@ -47,7 +53,7 @@ class DatabaseStore {
   }
 
   async addSecret(username, k, now) {
-    await this.#deleteOld("twoefay_secret", now - SECRET_LIFE);
+    await this.#deleteOld("twoefay_secret", now - SECRET_LIFE, "name", "k");
     const insert = "INSERT INTO twoefay_secret (name, k, at) VALUES (?, ?, ?)";
     await this.#run((run) => run(insert, keyOf(username), encode(k), now));
   }
@@ -61,10 +67,7 @@ class DatabaseStore {
     const name = keyOf(username);
     try {
       await this.#run(async (run) => {
-        // Of two that run at once, the second waits here, and then finds no row. All rows of the
-        // user are locked in one order, so that none waits for the other.
-        const select = `SELECT k FROM twoefay_secret WHERE name = ? ORDER BY k${this.lock}`;
-        const { rows } = await run(select, name);
+        const rows = await this.#lockSecrets(run, name);
         if (!rows.some((row) => row.k === encode(k))) throw new Undo();
         await run("DELETE FROM twoefay_secret WHERE name = ?", name);
         const insert = "INSERT INTO twoefay_phone (name, device, jwk) VALUES (?, ?, ?)";
@@ -75,6 +78,15 @@ class DatabaseStore {
       throw error;
     }
     return true;
+  }
+
+  /**
+   * Of two that run at once, the second waits here, and then finds no row. All rows of the user are
+   * locked in one order, so that none waits for the other.
+   */
+  async #lockSecrets(run, name) {
+    const select = `SELECT k FROM twoefay_secret WHERE name = ? ORDER BY k${this.lock}`;
+    return (await run(select, name)).rows;
   }
 
   async pins(username) {
@@ -89,14 +101,25 @@ class DatabaseStore {
   }
 
   async unpin(username, device) {
-    const revoke = "UPDATE twoefay_phone SET revoked = 1 WHERE name = ? AND device = ?";
-    await this.#run((run) => run(revoke, keyOf(username), device));
+    await this.#revoke(keyOf(username), device);
   }
 
   async unpinByToken(token, device) {
-    const revoke = "UPDATE twoefay_phone SET revoked = 1 WHERE device = ?"
-      + " AND name IN (SELECT name FROM twoefay_user WHERE token = ?)";
-    await this.#run((run) => run(revoke, device, token));
+    const rows = await this.#rows("SELECT name FROM twoefay_user WHERE token = ?", token);
+    for (const { name } of rows) await this.#revoke(name, device);
+  }
+
+  async #revoke(name, device) {
+    const select = "SELECT revoked FROM twoefay_phone WHERE name = ? AND device = ?";
+    await this.#run(async (run) => {
+      // First: if the phone is pinned at this moment, this waits here, and then finds its row.
+      await this.#lockSecrets(run, name);
+      const { rows } = await run(select, name, device);
+      if (rows.some(({ revoked }) => Number(revoked) === 1)) return;
+      await run("DELETE FROM twoefay_secret WHERE name = ?", name);
+      const revoke = "UPDATE twoefay_phone SET revoked = 1 WHERE name = ? AND device = ?";
+      await run(revoke, name, device);
+    });
   }
 
   async forget(username) {
@@ -108,7 +131,7 @@ class DatabaseStore {
   }
 
   async open(request, now) {
-    await this.#deleteOld("twoefay_request", now - REQUEST_LIFE);
+    await this.#deleteOld("twoefay_request", now - REQUEST_LIFE, "request");
     const insert = "INSERT INTO twoefay_request (request, at) VALUES (?, ?)";
     await this.#run((run) => run(insert, request, now));
   }
@@ -124,15 +147,20 @@ class DatabaseStore {
   }
 
   async see(event, now) {
-    await this.#deleteOld("twoefay_event", now - EVENT_LIFE);
+    await this.#deleteOld("twoefay_event", now - EVENT_LIFE, "event");
     const insert = "INSERT INTO twoefay_event (event, at) VALUES (?, ?)";
     await this.#run((run) => this.insert(run, insert, event, now));
   }
 
-  // In a transaction of its own: MySQL locks the gap in which it finds no row, and two that then
-  // insert into it would wait for each other.
-  async #deleteOld(table, before) {
-    await this.#run((run) => run(`DELETE FROM ${table} WHERE at < ?`, before));
+  /** Deletes old rows by their keys: a search by time would lock the others (see above). */
+  async #deleteOld(table, before, ...key) {
+    const select = `SELECT ${key.join(", ")} FROM ${table} WHERE at < ? LIMIT ${MOST_OLD_ROWS}`;
+    // Again with the time: the row may be another one meanwhile.
+    const where = [...key.map((column) => `${column} = ?`), "at < ?"].join(" AND ");
+    for (const row of await this.#rows(select, before)) {
+      const values = key.map((column) => row[column]);
+      await this.#run((run) => run(`DELETE FROM ${table} WHERE ${where}`, ...values, before));
+    }
   }
 
   async #rows(statement, ...values) {
@@ -161,6 +189,7 @@ class DatabaseStore {
         return await this.transaction(work);
       } catch (error) {
         if (!this.isCollision(error) || attempt === ATTEMPTS) throw error;
+        await sleep(Math.random() * 10 * 2 ** attempt); // or the same two would meet again
       }
     }
   }

@@ -7,6 +7,8 @@
  * - `spend` deletes the file of the request.
  * - `pin` moves all `k`s of the user away at once. Of two calls, one finds nothing to move. Then it
  *   links the file of the key to its name, which fails if there is one.
+ * - `unpin` moves them away, too, and then marks the phone. So a `pin` that runs at the same time
+ *   finds no `k`, or pins a phone that is marked, and does not count.
  *
  * If two calls meet, the loser may use up codes, and the user needs another one; two phones are
  * never pinned by them. Names are digests. The file system must be a local one with hard links.
@@ -82,7 +84,8 @@ export class FileStore {
     const user = this.#user(username);
     const secrets = join(user, "secrets");
     const phone = join(user, "phones", digest(device));
-    if (await exists(phone) || !await exists(join(secrets, digest(k)))) return false;
+    if (await exists(phone) || await exists(phone + REVOKED)) return false;
+    if (!await exists(join(secrets, digest(k)))) return false;
     const moved = join(this.#root, "moved", randomUUID());
     if (!await isDone(rename(secrets, moved), "ENOENT")) return false;
     try {
@@ -110,7 +113,8 @@ export class FileStore {
   }
 
   async wasPinned(username) {
-    return (await list(join(this.#user(username), "phones"))).length > 0;
+    const names = await list(join(this.#user(username), "phones"));
+    return names.some((name) => !name.endsWith(REVOKED));
   }
 
   async unpin(username, device) {
@@ -125,8 +129,13 @@ export class FileStore {
   }
 
   async #revoke(key, device) {
-    const phone = join(this.#root, "users", key, "phones", digest(device));
-    if (await exists(phone)) await this.#write(phone + REVOKED, "");
+    const user = join(this.#root, "users", key);
+    const mark = join(user, "phones", digest(device)) + REVOKED;
+    if (!await exists(user) || await exists(mark)) return;
+    const moved = join(this.#root, "moved", randomUUID());
+    await isDone(rename(join(user, "secrets"), moved), "ENOENT");
+    await rm(moved, { recursive: true, force: true });
+    await isDone(this.#write(mark, ""), "ENOENT"); // the user was forgotten meanwhile
   }
 
   async forget(username) {

@@ -21,7 +21,9 @@ export class MemoryStore {
 
   addSecret(username, k, now) {
     if (!this.#secrets.has(username)) this.#secrets.set(username, new Map());
-    this.#secrets.get(username).set(encode(k), now);
+    const own = this.#secrets.get(username);
+    deleteOld(own, now - SECRET_LIFE);
+    own.set(encode(k), now);
   }
 
   secrets(username, now) {
@@ -47,6 +49,8 @@ export class MemoryStore {
 
   unpin(username, device) {
     const phones = of(this.#phones, username);
+    if (phones.get(device) === null) return; // it was unpinned before
+    this.#secrets.delete(username);
     if (phones.has(device)) phones.set(device, null);
   }
 
