@@ -97,15 +97,19 @@ export class Client {
     const token = await this.store.token(username);
     if (isGiven(token) && token !== identity(user, "token")) throw new BindingError("token");
     const pins = await this.store.pins(username);
+    // Once, and each `k` is used once: an answer may name thousands of phones.
+    let secrets = await this.store.secrets(username, this.#now());
     const pinned = [];
     let fault = null;
     for (const device of objects(user, "devices")) {
       const id = identity(device, "device");
       if (pins.has(id) || device.state !== "active" || !isGiven(device.binding)) continue;
-      const secrets = await this.store.secrets(username, this.#now());
       try {
         const { jwk, k } = checkBinding(this.policy, device, identity(user, "token"), secrets);
-        if (await this.store.pin(username, id, jwk, k)) pinned.push(id);
+        const isPinned = await this.store.pin(username, id, jwk, k);
+        if (isPinned) pinned.push(id);
+        // A pin has deleted all of them.
+        secrets = isPinned ? [] : secrets.filter((other) => other !== k);
       } catch (error) {
         if (!(error instanceof BindingError)) throw error;
         fault = error;
@@ -336,7 +340,11 @@ export class Client {
 
   /** Calls any other route of api.md, with the same retries and errors. */
   async call(method, path, body) {
-    return this.#send({ method, path, body: body ?? undefined }, 200, 201, 202, 204);
+    if (!/^[A-Za-z]+$/.test(method)) throw new TypeError("the method is no word");
+    if (!/^\/[\x21-\x7e]*$/.test(path)) throw new TypeError("the path must begin with /");
+    // By its name in capitals: what is repeated, and gets a key, depends on it.
+    const call = { method: method.toUpperCase(), path, body: body ?? undefined };
+    return this.#send(call, 200, 201, 202, 204);
   }
 
   async #delete(path) {

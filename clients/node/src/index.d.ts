@@ -145,7 +145,7 @@ export class Relay {
    * bind a first one. For a help desk that has identified the user.
    */
   reset(username: string): Promise<void>;
-  /** Calls any other route of api.md, with the same retries and errors. */
+  /** Calls any other route of api.md: its path begins with `/`. The same retries and errors. */
   call(method: string, path: string, body?: JSONObject | null): Promise<JSONObject>;
   /** Closes idle connections now, and the others when their requests have ended. */
   close(): void;

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspect } from "node:util";
 import {
-  Conflict, Invalid, Limited, Login, MemoryStore, OddAnswer, TwoefayError, Unavailable, Unreachable,
+  BindingError, Conflict, Invalid, Limited, Login, MemoryStore, OddAnswer, TwoefayError,
+  Unavailable, Unreachable,
 } from "../src/index.js";
 import { client, Clock, JSON_TYPE, LOGIN, NOW, problem, reply, script } from "./worlds.js";
 
@@ -102,6 +103,41 @@ test("a conflict without a pause is final, and a PATCH is sent once", async () =
   const clock = new Clock();
   await assert.rejects(client(lost, { clock }).call("PATCH", "/user/ada", {}), Unreachable);
   assert.deepEqual(clock.pauses, []);
+});
+
+test("a call has its method in capitals, and a whole path", async () => {
+  const relay = script(LOGIN);
+  await client(relay).call("post", "/login", { username: "ada" });
+  assert.equal(relay.calls[0].method, "POST");
+  assert.match(relay.keys()[0], /^[0-9a-f]{32}$/);
+  const clock = new Clock();
+  await assert.rejects(client(lost, { clock }).call("patch", "/user/ada", {}), Unreachable);
+  assert.deepEqual(clock.pauses, []);
+  const circular = {};
+  circular.itself = circular;
+  for (const [method, path, body] of [
+    ["GET", "user/ada"], ["GET", ".evil.example/x"], ["GET", "/a b"], ["GET /x", "/"], ["", "/"],
+    ["GET", "/\r\nx: y"], [7, "/"], ["GET", 7], ["POST", "/login", circular],
+  ]) {
+    const relay = script();
+    await assert.rejects(client(relay).call(method, path, body), TypeError);
+    assert.equal(relay.calls.length, 0);
+  }
+});
+
+test("an answer with many phones reads the open codes once", async () => {
+  let uses = 0;
+  class Counting extends MemoryStore {
+    secrets(...values) {
+      uses++;
+      return super.secrets(...values);
+    }
+  }
+  const devices = Array.from({ length: 2000 }, (_, index) => (
+    { device: `d${index}`, state: "active", binding: 0 }));
+  const user = reply(200, JSON_TYPE, { token: "t", factors: [], devices });
+  await assert.rejects(client(script(user), { store: new Counting() }).confirm("ada"), BindingError);
+  assert.equal(uses, 1);
 });
 
 test("/auth takes no key", async () => {
