@@ -2,6 +2,7 @@
 
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { createSecureContext } from "node:tls";
 import { Client } from "./client.js";
 import { makePolicy, requireNames } from "./policy.js";
 import { realWorld } from "./retries.js";
@@ -29,7 +30,9 @@ export class Relay extends Client {
     const { ca, certificate, key, store, ...wishes } = options;
     const cert = bytesOf("certificate", certificate);
     const policy = makePolicy({ ...wishes, origin: originOf(origin), website: websiteOf(cert) });
-    const wire = new Wire(origin, { ca: bytesOf("ca", ca), cert, key: bytesOf("key", key) });
+    const tls = { ca: bytesOf("ca", ca), cert, key: bytesOf("key", key) };
+    requireTLS(tls);
+    const wire = new Wire(origin, tls);
     super(policy, store, realWorld(wire.exchange));
     this.#wire = wire;
   }
@@ -56,6 +59,15 @@ function websiteOf(certificate) {
   const found = uris.length === 1 && /^URI:twoefay:website:([^",]+)$/.exec(uris[0]);
   if (!found) throw new TypeError("the option certificate is not the certificate of a website");
   return found[1];
+}
+
+/** A key of another certificate would fail with each call, and look like a fault of the relay. */
+function requireTLS(files) {
+  try {
+    createSecureContext(files);
+  } catch (error) {
+    throw new TypeError(`the options ca, certificate and key: ${error.message}`, { cause: error });
+  }
 }
 
 function bytesOf(name, file) {

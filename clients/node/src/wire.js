@@ -110,12 +110,14 @@ class Connection {
   }
 
   #end() {
-    if (--this.#running > 0 || this.#isRetired) return;
-    this.#session.unref();
+    if (--this.#running > 0) return;
+    this.#session.unref(); // also if it is closing: a dead host never answers that
+    if (this.#isRetired) return;
     this.#idle = setTimeout(() => this.retire(), this.#times.idle * 1000).unref();
   }
 
   #request({ method, path, body, headers, hold = 0 }) {
+    const content = JSON.stringify(body); // before the stream: a wrong argument opens none
     return new Promise((resolve, reject) => {
       const stream = this.#session.request({
         ":method": method,
@@ -133,7 +135,7 @@ class Connection {
       }, (hold + this.#times.answer) * 1000);
       stream.once("close", () => clearTimeout(overdue));
       collect(stream, resolve, reject);
-      if (body !== undefined) stream.end(JSON.stringify(body));
+      if (body !== undefined) stream.end(content);
     });
   }
 }

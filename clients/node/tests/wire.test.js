@@ -5,7 +5,7 @@ import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { constants, createSecureServer } from "node:http2";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { MemoryStore, OddAnswer, Relay, Unreachable } from "../src/index.js";
@@ -225,6 +225,40 @@ test("an idle connection does not keep a program running", async (context) => {
   assert.equal(stdout, "t\n");
 });
 
+test("a dead connection does not keep a program running", async (context) => {
+  let isDead = false;
+  const { server } = await start(context, (stream) => {
+    answer(stream);
+    isDead = true;
+  });
+  // A host that has died takes nothing and ends nothing: what comes after the answer gets lost.
+  const host = createServer({ allowHalfOpen: true }, (socket) => {
+    const upstream = connect(server.address().port, "127.0.0.1");
+    upstream.on("data", (part) => socket.write(part));
+    socket.on("data", (part) => isDead || upstream.write(part));
+    for (const each of [socket, upstream]) each.on("error", () => {});
+    context.after(() => [socket, upstream].forEach((each) => each.destroy()));
+  });
+  host.listen(0, "127.0.0.1");
+  await once(host, "listening");
+  context.after(() => host.close());
+  const wire = new URL("../src/wire.js", import.meta.url).href;
+  const program = `
+    import { readFileSync } from "node:fs";
+    import { Wire } from ${JSON.stringify(wire)};
+    const file = (name) => readFileSync(${JSON.stringify(authority.directory)} + "/" + name);
+    const tls = { ca: file("ca.pem"), cert: file("shop.pem"), key: file("shop.key") };
+    const times = { answer: 15, connect: 15, idle: 30 };
+    const wire = new Wire("https://localhost:${host.address().port}", tls, times);
+    const get = { method: "GET", path: "/user/ada", headers: {} };
+    console.log((await wire.exchange(get)).status);
+    times.answer = 0.1;
+    await wire.exchange(get).catch((error) => console.log(error.word));`;
+  const words = ["--input-type=module", "--eval", program];
+  const { stdout } = await promisify(execFile)(process.execPath, words, { timeout: 30_000 });
+  assert.equal(stdout, "200\nunreachable\n");
+});
+
 test("push promises and other answers do no harm", async (context) => {
   const { origin } = await start(context, (stream) => {
     stream.additionalHeaders({ ":status": 103 });
@@ -250,6 +284,8 @@ test("origins and certificates are checked at once", () => {
   for (const name of ["two", "device", "localhost"]) {
     assert.throws(() => make("https://localhost", { certificate: at(`${name}.pem`) }), TypeError);
   }
+  issue("bank", "URI:twoefay:website:bank");
+  assert.throws(() => make("https://localhost", { key: at("bank.key") }), TypeError);
   for (const more of [{ alowUnpinned: true }, { store: undefined }, { ca: undefined }]) {
     assert.throws(() => make("https://localhost", more), TypeError);
   }
