@@ -58,6 +58,11 @@ test("a forged webhook never acts", async () => {
   const many = { ...signed(body), "webhook-signature": "v1, ".repeat(10_000) };
   assert.equal(await inbox(new MemoryStore()).receive(many, Buffer.from(body), act), 400);
   assert.equal(await inbox(new MemoryStore()).receive({}, Buffer.from(body), act), 400);
+  // What Express makes of a request without a body, also of one whose signature is right.
+  for (const empty of [{}, undefined]) {
+    assert.equal(await inbox().receive({}, empty, act), 400);
+    assert.equal(await inbox().receive(signed(""), empty, act), 400);
+  }
 });
 
 test("an unbound phone is unpinned, and its user stays enrolled", async () => {
