@@ -10,7 +10,7 @@
  */
 
 import { parse } from "node:querystring";
-import { AlreadyDecided, ReceiptError, TwoefayError } from "./errors.js";
+import { AlreadyDecided, NotFound, ReceiptError, TwoefayError } from "./errors.js";
 import {
   makePage, newNonce, pageHeaders, pageOfDecision, pageOfError, Pending, TOKEN_NAME,
 } from "./pages.js";
@@ -94,6 +94,8 @@ export class SecondFactor {
       response.json({ ended: login !== "wait" });
     } catch (error) {
       if (!(error instanceof TwoefayError)) throw error;
+      // The relay keeps a challenge for some time after its end: the form then says that it ended.
+      if (error instanceof NotFound) return response.json({ ended: true });
       response.status(503).json({ ended: false });
     }
   }

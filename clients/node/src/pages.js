@@ -6,7 +6,7 @@
  */
 
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { CheckError, CodesLocked, Invalid, Limited } from "./errors.js";
+import { CheckError, CodesLocked, Invalid, Limited, NotFound } from "./errors.js";
 import { Login } from "./login.js";
 
 export const TOKEN_NAME = "form_token";
@@ -38,6 +38,9 @@ export function pageOfError(error, log) {
   log(`twoefay: ${error.word}: ${error.message}`);
   if (error instanceof CheckError) {
     return makePage("The login could not be verified.", { status: 403, ended: true });
+  }
+  if (error instanceof NotFound) {
+    return makePage("This login has ended. Log in again.", { status: 403, ended: true });
   }
   const message = "The second factor cannot be reached at present. Try again.";
   return makePage(message, { status: 503, retryAfter: PAUSE });

@@ -58,12 +58,16 @@ function script(nonce) {
     if (isSent) event.preventDefault();
     isSent = true;
   });
+  addEventListener("pageshow", (event) => event.persisted && location.reload());
   while (!isSent) {
     await new Promise((go) => setTimeout(go, 1500));
     try {
       const answer = await fetch(form.dataset.state, { cache: "no-store" });
-      if ((await answer.json()).ended && !isSent) form.requestSubmit();
-    } catch { /* the next round asks again */ }
+      if (!(await answer.json()).ended || isSent) continue;
+    } catch { continue; /* the next round asks again */ }
+    isSent = true;
+    if (form.code) form.code.value = ""; // the answer was given elsewhere: half a code is none
+    form.submit();
   }
 })();
 </script>`;

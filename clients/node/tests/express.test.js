@@ -153,6 +153,18 @@ test("the state is told without a check, and an outage as one", { skip }, async 
   assert.deepEqual([status, JSON.parse(page)], [503, { ended: false }]);
 });
 
+test("a login that the relay has forgotten is an end", { skip }, async (context) => {
+  const forgotten = throwing(refused("not_found", 404));
+  const site = await start(context, { state: forgotten, wait: forgotten });
+  await site.send("/login", {});
+  const { status, page } = await site.send("/second-factor/state");
+  assert.deepEqual([status, JSON.parse(page)], [200, { ended: true }]);
+  const answer = await site.finish();
+  assert(answer.status === 403 && !answer.page.includes("<form"));
+  assert.equal(site.session.twoefay, undefined);
+  assert.deepEqual(site.approved, []);
+});
+
 test("odd sessions are none, and missing ones an error", { skip }, async (context) => {
   for (const twoefay of [{}, "x", { login: { challenge: 7 } }, { login: [], token: "x" }]) {
     const site = await start(context, {}, { session: { twoefay } });
