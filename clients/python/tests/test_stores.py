@@ -17,6 +17,7 @@ from twoefay import DatabaseStore, MemoryStore, SQLiteStore, Store
 KEY = {"kty": "EC", "crv": "P-256", "x": "x", "y": "y"}
 NOW = 1_795_334_400
 OTHER = KEY | {"x": "z"}
+K = b"k" * 32
 
 
 @pytest.fixture(scope="session")
@@ -205,6 +206,26 @@ def test_unpinned_phone_leaves_a_trace(store: Store) -> None:
     assert store.pins("ada") == {"d2": KEY}
     store.forget("ada")
     assert not store.was_pinned("ada")
+
+
+def test_unpinned_phone_is_not_pinned_later(store: Store) -> None:
+    """A phone that the website unbinds may have read a code, and not be pinned yet."""
+    store.forget("ada")
+    store.add_user("ada", "token of ada")
+    for unpin in (
+        lambda: store.unpin("ada", "d1"),
+        lambda: store.unpin_by_token("token of ada", "d2"),
+    ):
+        store.add_secret("ada", K, NOW)
+        unpin()
+        assert store.secrets("ada", NOW) == []
+    # The relay reports an unbinding that the website began: a new code must outlive that.
+    pin(store, "ada", "d3")
+    store.unpin("ada", "d3")
+    store.add_secret("ada", K, NOW)
+    store.unpin_by_token("token of ada", "d3")
+    assert store.secrets("ada", NOW) == [K]
+    store.forget("ada")
 
 
 def test_only_the_users_own_phone_is_unpinned(store: Store) -> None:

@@ -92,13 +92,15 @@ class Operations:
         if token is not None and token != identity(user, "token"):
             raise BindingError("token")
         pins = yield from use(lambda: self.store.pins(username))
+        secrets = yield from use(lambda: self.store.secrets(username, self._now()))
         fault: BindingError | None = None
         pinned = []
+        seen = set(pins)  # an answer may name thousands of devices, and one of them twice
         for device in objects(user, "devices"):
             id = identity(device, "device")
-            if id in pins or device.get("state") != "active" or device.get("binding") is None:
+            if id in seen or device.get("state") != "active" or device.get("binding") is None:
                 continue
-            secrets = yield from use(lambda: self.store.secrets(username, self._now()))
+            seen.add(id)
             try:
                 jwk, k = check_binding(self.policy, device, identity(user, "token"), secrets)
             except BindingError as error:
@@ -106,6 +108,7 @@ class Operations:
                 continue
             if (yield from use(partial(self.store.pin, username, id, jwk, k))):
                 pinned.append(id)
+            secrets = yield from use(lambda: self.store.secrets(username, self._now()))
         if fault is not None and not pinned:
             raise fault
         return pinned

@@ -47,7 +47,8 @@ class Store(Protocol):
         """Whether a phone of this user was ever pinned, even if it was unpinned since."""
 
     def unpin(self, username: str, device: str) -> None:
-        """Revokes a key for ever, but keeps its row: `was_pinned` must stay true."""
+        """Revokes a key for ever, but keeps its row: `was_pinned` must stay true. Unless the phone was
+        unpinned before, deletes every `k` of the user: it may have read one without being pinned."""
 
     def unpin_by_token(self, token: str, device: str) -> None:
         """The same, for the user with this id at the relay; nothing if there is none."""
@@ -112,6 +113,8 @@ class MemoryStore:
     def unpin(self, username: str, device: str) -> None:
         with self._lock:
             phones = self._pins.get(username, {})
+            if device not in phones or phones[device] is not None:
+                self._secrets.pop(username, None)
             if device in phones:
                 phones[device] = None
 
@@ -282,15 +285,20 @@ class DatabaseStore:
         return bool(self._column("SELECT device FROM twoefay_phone WHERE name = ?", key_of(username)))
 
     def unpin(self, username: str, device: str) -> None:
-        with self._transaction() as run:
-            revoke = "UPDATE twoefay_phone SET revoked = 1 WHERE name = ? AND device = ?"
-            run(revoke, key_of(username), device)
+        self._unpin(key_of(username), device)
 
     def unpin_by_token(self, token: str, device: str) -> None:
         for name in self._column("SELECT name FROM twoefay_user WHERE token = ?", token):
-            with self._transaction() as run:
-                revoke = "UPDATE twoefay_phone SET revoked = 1 WHERE name = ? AND device = ?"
-                run(revoke, name, device)
+            self._unpin(name, device)
+
+    def _unpin(self, name: str, device: str) -> None:
+        with self._transaction() as run:
+            run("UPDATE twoefay_user SET token = token WHERE name = ?", name)  # the lock of `pin`
+            phone = "WHERE name = ? AND device = ?"
+            found = run(f"SELECT revoked FROM twoefay_phone {phone}", name, device).fetchone()  # noqa: S608
+            if found is None or not found[0]:
+                run("DELETE FROM twoefay_secret WHERE name = ?", name)
+            run(f"UPDATE twoefay_phone SET revoked = 1 {phone}", name, device)  # noqa: S608
 
     def forget(self, username: str) -> None:
         with self._transaction() as run:

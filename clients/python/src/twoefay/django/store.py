@@ -22,6 +22,15 @@ def _delete(rows: "QuerySet[Any, Any]") -> None:
         rows.model._default_manager.filter(pk=key).delete()
 
 
+def _unpin(name: str, device: str) -> None:
+    with _transaction():
+        User.objects.filter(name=name).update(token=F("token"))  # the lock of `pin`
+        phones = Phone.objects.filter(name=name, device=device)
+        if not phones.filter(revoked=True).exists():
+            _delete(Secret.objects.filter(name=name))
+        phones.update(revoked=True)
+
+
 class DjangoStore:
     def add_user(self, username: str, token: str) -> None:
         # Not `update_or_create`: on MySQL, two of them for new users would wait for each other.
@@ -64,11 +73,11 @@ class DjangoStore:
         return Phone.objects.filter(name=key_of(username)).exists()
 
     def unpin(self, username: str, device: str) -> None:
-        Phone.objects.filter(name=key_of(username), device=device).update(revoked=True)
+        _unpin(key_of(username), device)
 
     def unpin_by_token(self, token: str, device: str) -> None:
-        names = User.objects.filter(token=token).values_list("name", flat=True)
-        Phone.objects.filter(name__in=list(names), device=device).update(revoked=True)
+        for name in list(User.objects.filter(token=token).values_list("name", flat=True)):
+            _unpin(name, device)
 
     def forget(self, username: str) -> None:
         with _transaction():
