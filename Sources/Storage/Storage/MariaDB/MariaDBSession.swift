@@ -23,6 +23,9 @@ final class MariaDBSession: Session {
     private static let statementsAhead = 128
     private static let bytesAhead = 32 * 1024
 
+    /// Whether the transaction has a savepoint at its beginning (`mark`).
+    private var isMarked = false
+
     /// The longest pause before a new attempt to connect, in microseconds.
     private static let longestPause: UInt32 = 250_000
 
@@ -49,13 +52,39 @@ final class MariaDBSession: Session {
             try connect()
         }
         // No BEGIN is sent: without autocommit, the first statement begins the transaction.
+        isMarked = false
+    }
+
+    /// Marks the beginning of a transaction, for `releaseMark`.
+    private func mark(_ connection: MariaDBConnection) throws(SessionFailure) {
+        guard !isMarked else { return }
+        try connection.query("SAVEPOINT batch")
+        isMarked = true
+    }
+
+    /// Checks that the transaction is still the one that was begun. A node of a cluster may roll one
+    /// back for the sake of another node's, between two statements; if the session is not told, the
+    /// next statement begins another transaction, and COMMIT would store a part of the first one as
+    /// if it were all.
+    private func releaseMark(_ connection: MariaDBConnection) throws(SessionFailure) {
+        guard isMarked else { return }
+        isMarked = false
+        do throws(SessionFailure) {
+            try connection.query("RELEASE SAVEPOINT batch")
+        } catch {
+            if case .lost = error { throw error }
+            throw .conflict("the server has rolled the transaction back: \(error.message)")
+        }
     }
 
     func run(_ steps: [BoundStatement]) throws(SessionFailure) -> [Rows] {
         guard let connection else { throw .lost("not connected") }
         do throws(SessionFailure) {
             let gathered = GatheredReads(steps, moveAll: purpose == .reading)
-            guard purpose == .reading else { return try gathered.answers(run(gathered.steps, on: connection)[...]) }
+            guard purpose == .reading else {
+                try mark(connection)
+                return try gathered.answers(run(gathered.steps, on: connection)[...])
+            }
             return try gathered.answers(
                 run([Self.snapshot] + gathered.steps + [Self.end], on: connection).dropFirst().dropLast())
         } catch {
@@ -144,6 +173,7 @@ final class MariaDBSession: Session {
         guard purpose == .writing else { return }
         guard let connection else { throw .lost("not connected") }
         do throws(SessionFailure) {
+            try releaseMark(connection)
             try connection.query("COMMIT")
         } catch {
             recordFailure(error)
@@ -159,6 +189,7 @@ final class MariaDBSession: Session {
 
     func rollBack() {
         guard purpose == .writing, let connection else { return }
+        isMarked = false
         do throws(SessionFailure) {
             try connection.query("ROLLBACK")
         } catch {
@@ -168,6 +199,8 @@ final class MariaDBSession: Session {
 
     func execute(_ sql: String) throws(SessionFailure) {
         guard let connection else { throw .lost("not connected") }
+        // A change of the schema commits what was before it.
+        isMarked = false
         do throws(SessionFailure) {
             try connection.query(sql)
         } catch {
@@ -182,6 +215,7 @@ final class MariaDBSession: Session {
     }
 
     private func drop() {
+        isMarked = false
         connection?.close()
         connection = nil
     }
