@@ -77,8 +77,17 @@ enum MicroHTTPDCallbacks {
     private static let append: MHD_KeyValueIteratorN = { fields, _, name, nameCount, value, valueCount in
         guard let fields, let name else { return .NO }
         fields.assumingMemoryBound(to: Fields.self).pointee.add(
-            text(name, nameCount).lowercased(), text(value, valueCount))
+            lowercased(name, nameCount), text(value, valueCount))
         return .YES
+    }
+
+    /// Field names are ASCII. The lower-case form of a Unicode character may be an ASCII letter, and the
+    /// name then that of another field.
+    private static func lowercased(_ start: UnsafePointer<CChar>, _ count: Int) -> String {
+        String(
+            decoding: UnsafeRawBufferPointer(start: start, count: count).map { byte in
+                UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
+            }, as: UTF8.self)
     }
 
     private static func text(_ start: UnsafePointer<CChar>?, _ count: Int) -> String {

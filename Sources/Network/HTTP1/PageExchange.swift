@@ -138,8 +138,9 @@ final class PageExchange {
         }
         guard let answer else { return .NO }
         defer { MHD_destroy_response(answer) }
+        // libmicrohttpd takes no empty value.
         for field in response.fields.all + server.pages.commonFields
-        where MHD_add_response_header(answer, field.name, field.value) != .YES {
+        where !field.value.isEmpty && MHD_add_response_header(answer, field.name, field.value) != .YES {
             server.log.error("page.field", [.name: field.name])
             return .NO
         }

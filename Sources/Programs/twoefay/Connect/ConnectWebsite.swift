@@ -1,6 +1,7 @@
 import Commands
 import Daemon
 import EventLoop
+import Glibc
 import HTTP
 
 extension Tool {
@@ -68,7 +69,8 @@ extension Sidecar.Options {
         authority = invocation.value("authority") ?? Files.resolve("ca.pem", in: directory == "." ? "" : directory)
         socket = invocation.value("socket")
         group = try invocation.value("group").map { name throws(Failure) in
-            guard let number = SystemGroup.number(of: name) else {
+            // The last number means "unchanged" to the system.
+            guard let number = SystemGroup.number(of: name), number != gid_t.max else {
                 throw Failure(
                     .usage, "--group: there is no group \(name)",
                     next: "Make it with 'addgroup \(name)', or correct the name.")

@@ -3,9 +3,12 @@ import HTTP
 /// The header fields that pass the sidecar, in both directions: all but those that belong to one
 /// connection (RFC 9110 §7.6.1), and `Authorization`, which is for the sidecar alone.
 enum PassedFields {
-    /// The most bytes that the fields of a request may have, counted as in RFC 9113 §6.5.2. The relay
-    /// charges more to the connection, which other callers share.
+    /// The most bytes that the target and the fields of a request may have, counted as in RFC 9113
+    /// §6.5.2. The relay charges more to the connection, which other callers share.
     static let longest = 4096
+    /// What `Connection` may say. A field that it names would not reach the relay, though the caller
+    /// counts on it: a POST without its `Idempotency-Key` could take effect twice.
+    private static let connectionOptions: Set = ["close", "keep-alive", "te", "upgrade", "http2-settings"]
 
     private static let ofConnection: Set = [
         "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
@@ -19,16 +22,21 @@ enum PassedFields {
     static func ofResponse(_ fields: Fields) -> Fields { passed(fields, without: []) }
 
     private static func passed(_ fields: Fields, without more: Set<String>) -> Fields {
-        let named = fields.values("connection").flatMap { value in
+        let dropped = ofConnection.union(connectionOptions(fields)).union(more)
+        return Fields(fields.all.filter { !dropped.contains($0.name) })
+    }
+
+    private static func connectionOptions(_ fields: Fields) -> [String] {
+        fields.values("connection").flatMap { value in
             value.split(separator: ",").map { $0.filter { !$0.isWhitespace }.lowercased() }
         }
-        let dropped = ofConnection.union(named).union(more)
-        return Fields(fields.all.filter { !dropped.contains($0.name) })
     }
 
     /// Returns the fault of a request's fields, because of which no one may interpret them; nil if
     /// there is none.
-    static func fault(_ fields: Fields) -> String? {
+    ///
+    /// - Parameter target: the path with the query.
+    static func fault(_ fields: Fields, target: String = "/") -> String? {
         for field in fields.all {
             guard !field.name.isEmpty, field.name.utf8.allSatisfy(isToken) else { return "a field has an invalid name" }
             guard field.value.utf8.allSatisfy({ $0 == 0x09 || $0 >= 0x20 && $0 != 0x7f }) else {
@@ -44,8 +52,13 @@ enum PassedFields {
         guard codings.isEmpty || codings.count == 1 && codings[0].lowercased() == "chunked" else {
             return "the only Transfer-Encoding is chunked"
         }
-        let size = ofRequest(fields).all.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 32 }
-        return size <= longest ? nil : "its fields have more than \(longest) bytes"
+        if let name = connectionOptions(fields).first(where: { !connectionOptions.contains($0) }) {
+            return "Connection names the field \(name.prefix(32))"
+        }
+        let size = ofRequest(fields).all.reduce(target.utf8.count) {
+            $0 + $1.name.utf8.count + $1.value.utf8.count + 32
+        }
+        return size <= longest ? nil : "its path and fields have more than \(longest) bytes"
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte }

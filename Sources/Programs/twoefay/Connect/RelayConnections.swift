@@ -8,6 +8,10 @@ import TwoefayClient
 ///
 /// The relay allows 100 streams on a connection, and a held request occupies one for up to a minute.
 /// So a further connection is opened when all others are full, and closed when it is idle.
+///
+/// A caller that leaves resets its stream, and the relay ends connections with many resets. So a
+/// connection takes no more requests after `resets` of them: other callers must not pay for that.
+///
 /// Invariant: a connection lives until its last request has ended, also after `replace`.
 final class RelayConnections {
     struct Access: Sendable {
@@ -20,12 +24,18 @@ final class RelayConnections {
     private final class Line {
         let transport: HTTP2Transport
         var requests = 0
+        var resets = 0
+
+        var isFree: Bool { requests < RelayConnections.streams && resets < RelayConnections.resets }
 
         init(_ transport: HTTP2Transport) { self.transport = transport }
     }
 
     /// The number of streams that the relay allows on a connection.
     static let streams = 100
+    /// The number of resets after which a connection takes no more requests; the relay allows twice as
+    /// many at once.
+    static let resets = 100
 
     private let loop: EventLoop
     private var access: Access
@@ -57,16 +67,23 @@ final class RelayConnections {
             line.requests -= 1
             if line.requests == 0, lines.count > 1 { lines.removeAll { $0 === line } }
         }
-        return try await line.transport.send(
-            request.method, request.path + (request.query.map { "?\($0)" } ?? ""),
-            fields: PassedFields.ofRequest(request.fields), body: request.body, deadline: deadline)
+        do throws(CallFault) {
+            return try await line.transport.send(
+                request.method, request.path + (request.query.map { "?\($0)" } ?? ""),
+                fields: PassedFields.ofRequest(request.fields), body: request.body, deadline: deadline)
+        } catch {
+            if case .cancelled = error { line.resets += 1 }
+            throw error
+        }
     }
 
     /// Pauses before another attempt, until the task is cancelled.
     func pause(for duration: Duration) async { await lines.first?.transport.pause(for: duration) }
 
     private func free() throws(CallFault) -> Line {
-        if let line = lines.first(where: { $0.requests < Self.streams }) { return line }
+        if let line = lines.first(where: \.isFree) { return line }
+        // Those that are idle all the same have had their resets.
+        lines.removeAll { $0.requests == 0 }
         let line = try open()
         lines.append(line)
         return line

@@ -171,7 +171,11 @@ final class Sidecar {
         if let port, let address = options.listen, let file = options.tokenFile {
             let place = WebAddress(secure: false, host: address.host, port: port).text
             places.append("\(place) with the token in \(file)")
-            if example.isEmpty { example = "curl -H \"Authorization: Bearer $(cat \(file))\" \(place)/health" }
+            // Not as an argument of curl, which every account of the machine can read.
+            if example.isEmpty {
+                example =
+                    "printf 'header = \"Authorization: Bearer %s\"\\n' \"$(cat \(file))\" | curl -K - \(place)/health"
+            }
         }
         var members: JSONObject = [
             "website": .string(files.website), "relay": .string(options.relay.text),
@@ -211,6 +215,11 @@ final class Sidecar {
         marks = options.files.map { FileMark($0) }
         do throws(Failure) {
             let read = try SidecarFiles(options, at: loop.time.now())
+            guard read.website == files.website else {
+                throw Failure(
+                    .failed, "the certificate is of the website \(read.website), not of \(files.website)",
+                    next: "To serve another website, start another sidecar with a socket of its own.")
+            }
             do throws(CallFault) { try connections.replace(by: read.access) } catch { throw Self.unusable(error) }
             files = read
             output(

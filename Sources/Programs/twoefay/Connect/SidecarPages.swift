@@ -50,10 +50,10 @@ struct SidecarPages: Pages {
             return SidecarProblem.unauthenticated.response(
                 "Send Authorization: Bearer and the token from the file of --token-file.")
         }
-        if let fault = PassedFields.fault(head.fields) {
+        let target = head.path + (head.query.map { "?\($0)" } ?? "")
+        if let fault = PassedFields.fault(head.fields, target: target) {
             return SidecarProblem.malformed.response("The request cannot be passed on: \(fault).")
         }
-        let target = head.path + (head.query.map { "?\($0)" } ?? "")
         guard target.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
             return SidecarProblem.malformed.response("The path must be percent-encoded.")
         }

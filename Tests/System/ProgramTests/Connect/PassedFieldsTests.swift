@@ -42,4 +42,17 @@ import Testing
         }
         #expect(PassedFields.fault(Self.fields("content-length:10", "x:a\tb ö", "host:localhost")) == nil)
     }
+
+    /// The relay would not see its key, though the caller counts on it.
+    @Test func connectionNamesNoOtherField() {
+        #expect(PassedFields.fault(Self.fields("connection:close, Idempotency-Key", "idempotency-key:k")) != nil)
+        #expect(PassedFields.fault(Self.fields("connection:keep-alive, TE", "connection:close")) == nil)
+    }
+
+    /// The relay charges the path to the connection, too.
+    @Test func targetCountsWithTheFields() {
+        let target = "/user/" + String(repeating: "x", count: PassedFields.longest)
+        #expect(PassedFields.fault(Self.fields("x:1"), target: target) != nil)
+        #expect(PassedFields.fault(Self.fields("x:1"), target: "/user/ada") == nil)
+    }
 }
