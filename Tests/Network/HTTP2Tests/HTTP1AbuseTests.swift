@@ -216,7 +216,8 @@ private func allocatedBytes() -> Int { Int((mallinfo2 as () -> mallinfo2)().uord
 
     // MARK: Memory
 
-    /// What a held request keeps beyond its idle connection, in a process that does nothing else.
+    /// Measures the memory that a held request keeps beyond its idle connection, in a process that does
+    /// nothing else.
     @Test(.enabled(if: !Sanitizer.isOn)) func heldRequestTakesLessThan2KiB() async {
         await #expect(processExitsWith: .success) {
             let count = 200

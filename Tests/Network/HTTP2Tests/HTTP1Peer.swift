@@ -20,7 +20,7 @@ final class HTTP1Peer {
         var closes: Bool { fields.contains("connection: close") }
     }
 
-    /// How the connection has ended for this side.
+    /// The end of the connection, as this side has seen it.
     enum End {
         /// With a close_notify.
         case closed

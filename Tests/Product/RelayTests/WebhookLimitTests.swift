@@ -51,7 +51,7 @@ struct WebhookLimitTests {
         #expect(rooms.reduce(0, +) == most)
         // Each has the few that nobody can take from it.
         #expect(rooms.allSatisfy { $0 >= WebhookWindow.least })
-        // What a lease did not bring is free again.
+        // A lease that brings fewer webhooks than it might frees the rest of its room.
         for number in websites { _ = send(number, 0, round: 6) }
         #expect(lease(1) == 100)
     }

@@ -2,7 +2,7 @@ import Domain
 import HTTP
 import JSON
 
-/// One operation of the OpenAPI document: a route.
+/// An operation of the OpenAPI document, which describes a route.
 struct OpenAPIOperation {
     /// The callers of the operations, by which clients and readers find them.
     enum Tag: String, CaseIterable {

@@ -6,8 +6,9 @@ enum PassedFields {
     /// The most bytes that the target and the fields of a request may have, counted as in RFC 9113
     /// §6.5.2. The relay charges more to the connection, which other callers share.
     static let longest = 4096
-    /// What `Connection` may say. A field that it names would not reach the relay, though the caller
-    /// counts on it: a POST without its `Idempotency-Key` could take effect twice.
+    /// The words that `Connection` may have. If it named another field, that field would not reach the
+    /// relay, though the caller counts on it: a POST without its `Idempotency-Key` could take effect
+    /// twice.
     private static let connectionOptions: Set = ["close", "keep-alive", "te", "upgrade", "http2-settings"]
 
     private static let ofConnection: Set = [

@@ -7,7 +7,7 @@ import TwoefayClient
 /// loop only.
 ///
 /// The relay allows 100 streams on a connection, and a held request occupies one for up to a minute.
-/// So a further connection is opened when all others are full, and closed when it is idle.
+/// When all connections are full, another one is opened, which is closed when it is idle.
 ///
 /// A caller that leaves resets its stream, and the relay ends connections with many resets. So a
 /// connection takes no more requests after `resets` of them: other callers must not pay for that.

@@ -4,8 +4,8 @@ import EventLoop
 import HTTP
 import HTTP1
 
-/// One listener of the sidecar: it refuses what is not a website's own program, and passes the rest
-/// to the relay.
+/// The requests that a listener of the sidecar gets. It passes those of the website's own programs on
+/// to the relay, and refuses all others.
 ///
 /// A browser on this machine sends requests on behalf of any page. It adds `Origin` or
 /// `Sec-Fetch-Site`, which no program of a website needs; `Host` detects a foreign name that

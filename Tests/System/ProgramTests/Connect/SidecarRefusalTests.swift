@@ -64,7 +64,7 @@ import Testing
             // libmicrohttpd itself answers the worst ones, without a problem document.
             #expect(answer.hasPrefix("HTTP/1.1 400"), "\(text): \(answer)")
         }
-        // What follows a refused head is not read as another request.
+        // The bytes behind a refused head are not read as another request.
         let smuggled = try await sidecar.raw(
             "POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60\r\nTransfer-Encoding: chunked\r\n\r\n"
                 + "0\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\(end)")
