@@ -4,8 +4,8 @@ import Glibc
 import HTTP
 import Log
 
-/// An HTTP/1.1 server for pages and other local callers, on one loop. It serves only callers on this machine. It must be
-/// created, used and stopped on its loop.
+/// An HTTP/1.1 server for pages and other local callers, on one loop. It serves only callers on this
+/// machine. It must be created, used and stopped on its loop.
 ///
 /// libmicrohttpd reads and writes. The loop watches its epoll descriptor, and our listener accepts
 /// the connections. Tests: `PageTests`, `LocalAccessTests`.
