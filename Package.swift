@@ -133,8 +133,10 @@ let network = layer(
     tests("HTTP", ["HTTP"]),
     tests("HTTP1Wire", ["HTTP", "HTTP1Wire", "TestSupport"]),
     tests("TLS", ["Bytes", "COpenSSL", "Crypto", "EventLoop", "TLS", "TestSupport", "World"]),
-    tests("Curl", ["Bytes", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
-    tests("HTTP1", ["EventLoop", "HTTP", "HTTP1", "Log", "TestSupport", "World"]),
+    tests(
+        "Curl",
+        ["Bytes", "CLinux", "Crypto", "Curl", "EventLoop", "HTTP", "HTTP2", "Log", "TLS", "TestSupport", "World"]),
+    tests("HTTP1", ["CLinux", "EventLoop", "HTTP", "HTTP1", "Log", "TestSupport", "World"]),
     tests(
         "HTTP2",
         [
@@ -180,7 +182,7 @@ let product = layer(
 let storage = layer(
     "Storage",
     module("Geo", ["CLinux", "CMaxMind", "Domain", "World"]),
-    module("DirectorySources", ["Bytes", "CLDAP", "CSV", "Directory", "EventLoop", "World"]),
+    module("DirectorySources", ["Bytes", "CLDAP", "CLinux", "CSV", "Directory", "EventLoop", "World"]),
     module(
         "Storage",
         [
@@ -339,9 +341,8 @@ let programs = layer(
     tests(
         "Daemon",
         [
-            "APNs", "Attestation", "Bytes", "Couriers", "Crypto", "Curl", "Daemon", "Directory", "Domain", "EventLoop",
-            "GSM", "HTTP",
-            "Hardening", "JSON", "KeyService", "Log", "Metrics", "QR", "Relay", "SMPP", "SMS", "Storage", "TLS",
+            "APNs", "Attestation", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Daemon", "Directory", "Domain",
+            "EventLoop", "GSM", "HTTP", "Hardening", "JSON", "KeyService", "Log", "Metrics", "QR", "Relay", "SMPP", "SMS", "Storage", "TLS",
             "TestSupport", "World", "YAML",
         ]),
     tests(
@@ -382,8 +383,8 @@ let system = layer(
     tests(
         "Program",
         [
-            "Bytes", "Commands", "Crypto", "Daemon", "Domain", "HTTP", "JSON", "Log", "Storage", "TestSupport",
-            "TwoefayClient", "World", "twoefay", "twoefayd",
+            "Bytes", "CLinux", "Commands", "Crypto", "Daemon", "Domain", "HTTP", "JSON", "Log", "Storage",
+            "TestSupport", "TwoefayClient", "World", "twoefay", "twoefayd",
         ]),
     tests(
         "Simulation",

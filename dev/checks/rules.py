@@ -159,6 +159,20 @@ def imports(project):
                 yield path, line, f"imports {name}, which target {target['name']} does not declare in Package.swift"
 
 
+# Structures that both Glibc's module and CLinux define.
+SHARED_STRUCTURES = (r"\b(?:stat|flock|timespec|timeval|sockaddr(?:_\w+)?|addrinfo|iovec|msghdr|ucred|epoll_event)"
+                     r"\((?:\)|tv_|iov_)")
+
+
+@rule
+def shared_structures(project):
+    """Of two modules that define a structure, the compiler takes the one that the files of its batch load first."""
+    for path, swift in project.swift.items():
+        if not re.search(r"^import CLinux$", swift.code, re.MULTILINE):
+            for line, match in found(SHARED_STRUCTURES, swift.code):
+                yield path, line, f"`{match.group(0)}`: import CLinux too, or some clean builds find no member of it"
+
+
 # What is not written here, and what is written instead.
 
 # The system's own, and not a method of that name: loop.sleep(for:) waits on the loop.

@@ -97,6 +97,7 @@ BAD = [
     ("imports", "Sources/Product/Relay/A.swift", "import Testing\n"),
     ("imports", "Sources/Storage/Storage/SQL/A.swift", "import CSQLite\n"),
     ("imports", "Tests/Product/RelayTests/A.swift", "import World\n"),
+    ("shared-structures", "Sources/Network/EventLoop/A.swift", "import Glibc\nvar a = stat()\n"),
     ("codable", "Sources/Product/Relay/A.swift", "struct A: Codable {}\n"),
     ("codable", "Sources/Product/Relay/A.swift", "let a = JSONEncoder()\n"),
     ("force-try", "Sources/Product/Relay/A.swift", "let a = try! b()\n"),

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// The attributes by which a change of a file is detected, whether it is written or replaced.

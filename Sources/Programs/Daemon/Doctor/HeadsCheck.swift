@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// The check that the relay can write the heads of the audit to the file of `audit.heads`.

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// The account of the operating system that runs the relay, with its groups.

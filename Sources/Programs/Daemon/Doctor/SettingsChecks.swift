@@ -1,4 +1,5 @@
 import Bytes
+import CLinux
 import Crypto
 import Glibc
 import Storage

@@ -1,3 +1,4 @@
+import CLinux
 import Daemon
 import Glibc
 import Storage

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// The file of the command that issues certificates, and who could replace it.

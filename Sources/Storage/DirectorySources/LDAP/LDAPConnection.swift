@@ -1,5 +1,6 @@
 import Bytes
 import CLDAP
+import CLinux
 import EventLoop
 import Glibc
 import World
