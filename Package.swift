@@ -342,7 +342,8 @@ let programs = layer(
         "Daemon",
         [
             "APNs", "Attestation", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Daemon", "Directory", "Domain",
-            "EventLoop", "GSM", "HTTP", "Hardening", "JSON", "KeyService", "Log", "Metrics", "QR", "Relay", "SMPP", "SMS", "Storage", "TLS",
+            "EventLoop", "GSM", "HTTP", "Hardening", "JSON", "KeyService", "Log", "Metrics", "QR", "Relay", "SMPP",
+            "SMS", "Storage", "TLS",
             "TestSupport", "World", "YAML",
         ]),
     tests(
