@@ -68,32 +68,6 @@ import World
         #expect(try await blocked.row(0).integer("done") == 1)
     }
 
-    /// A node of a cluster may end a transaction between two statements. What follows would be another
-    /// one, and its COMMIT would store a part of the script.
-    @Test func transactionThatTheServerEndedIsNotCommitted() async throws {
-        let database = try database()
-        let store = try database.open()
-        defer { store.close() }
-        for id in 1...2 { _ = try await store.run(TestScript.counter(Int64(id))) }
-        let session = try database.url.session(.writing)
-        try session.begin(.writing)
-        _ = try session.run([Self.raise(id: 1)])
-        _ = try session.run([Statement("ROLLBACK")()])
-        _ = try session.run([Self.raise(id: 2)])
-        let failure = #expect(throws: SessionFailure.self) { try session.commit() }
-        guard case .conflict = failure else {
-            Issue.record("\(String(describing: failure))")
-            return
-        }
-        session.rollBack()
-        #expect(try await store.run(TestScript.value(of: 2)).row(0).integer("n") == 0)
-        // The next transaction of the session is a whole one.
-        try session.begin(.writing)
-        _ = try session.run([Self.raise(id: 2)])
-        try session.commit()
-        #expect(try await store.run(TestScript.value(of: 2)).row(0).integer("n") == 1)
-    }
-
     @Test func permanentLockIsUnavailable() async throws {
         let database = try database()
         var options = StoreOptions()

@@ -17,7 +17,7 @@ import World
     .enabled(if: !Sanitizer.isOn, "the nodes are not built with a sanitizer"))
 struct GaleraTests {
     /// A database on all nodes, and stores that use it.
-    private struct Bench {
+    struct Bench {
         let cluster: GaleraCluster
         let name: String
         let sink = ObservedSink()

@@ -16,6 +16,8 @@ final class MariaDBConnection {
     private let connection: UnsafeMutablePointer<MYSQL>
     private var prepared: [MariaDBStatement?] = []
     private var isOpen = true
+    /// Whether the server is a node of a cluster.
+    private(set) var isInCluster = false
 
     /// Initializes libmariadb once, which is required before several threads use it.
     private static let library: Bool = mysql_server_init(0, nil, nil) == 0
@@ -34,6 +36,8 @@ final class MariaDBConnection {
             guard connected != nil else { throw failure() }
             cmariadb_send_without_waiting(connection)
             for sql in Self.settings(purpose) { try query(sql) }
+            let provider = try value("SHOW VARIABLES LIKE 'wsrep_provider'")
+            isInCluster = provider != nil && provider != "none"
         } catch {
             close()
             throw error

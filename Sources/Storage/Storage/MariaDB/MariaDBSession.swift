@@ -55,17 +55,17 @@ final class MariaDBSession: Session {
         isMarked = false
     }
 
-    /// Marks the beginning of a transaction, for `releaseMark`.
+    /// Marks the beginning of a transaction at a node of a cluster, for `releaseMark`.
     private func mark(_ connection: MariaDBConnection) throws(SessionFailure) {
-        guard !isMarked else { return }
+        guard connection.isInCluster, !isMarked else { return }
         try connection.query("SAVEPOINT batch")
         isMarked = true
     }
 
     /// Checks that the transaction is still the one that was begun. A node of a cluster may roll one
-    /// back for the sake of another node's, between two statements; if the session is not told, the
-    /// next statement begins another transaction, and COMMIT would store a part of the first one as
-    /// if it were all.
+    /// back for the sake of another node's. If that happens while the node executes an array of
+    /// values, it may answer without an error. The next statement then begins another transaction,
+    /// and COMMIT would store a part of the first one as if it were all.
     private func releaseMark(_ connection: MariaDBConnection) throws(SessionFailure) {
         guard isMarked else { return }
         isMarked = false
