@@ -7,10 +7,15 @@ import World
 /// This module has no thread: `run` passes the work to one. At most one piece of work is there at a
 /// time, and it writes until the queue is empty. Dropped lines are reported as soon as the reader
 /// takes lines again.
+///
+/// A write and the wake-up of its thread cost more than a line. So the work first waits for more
+/// lines (`gather`), and writes them together. A line of level `notice` or above ends the wait, and
+/// so do enough lines for one write.
 public final class QueuedSink: LogSink {
     private struct State {
         var queue: LogQueue
         var isDraining = false
+        var isGathering = false
         /// When the write of the current batch began; nil if none is being written.
         var writingSince: Instant?
     }
@@ -23,32 +28,44 @@ public final class QueuedSink: LogSink {
     private let time: any TimeSource
     private let output: @Sendable ([UInt8]) -> Int
     private let run: @Sendable (@escaping @Sendable () -> Void) -> Void
+    private let gather: @Sendable () -> Void
+    private let hurry: @Sendable () -> Void
 
     /// Makes a sink.
     /// - Parameters:
     /// - output: writes bytes, may block, and returns how many were written: fewer only after a
     ///   failure.
     /// - run: runs work on the thread that may block, one piece after the other; returns at once.
+    /// - gather: waits for a short time, on that thread.
+    /// - hurry: ends the wait of `gather`, or the next one.
     public init(
         bounds: LogQueue.Bounds, format: LogFormat, time: any TimeSource,
         output: @escaping @Sendable ([UInt8]) -> Int = StandardErrorSink.write,
-        run: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+        run: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
+        gather: @escaping @Sendable () -> Void = {}, hurry: @escaping @Sendable () -> Void = {}
     ) {
         state = Mutex(State(queue: LogQueue(bounds)))
         self.format = format
         self.time = time
         self.output = output
         self.run = run
+        self.gather = gather
+        self.hurry = hurry
     }
 
     public func write(_ line: [UInt8]) { write(line, .info) }
 
     public func write(_ line: [UInt8], _ level: LogLevel) {
-        let mustRun = state.withLock { state in
-            guard state.queue.add(line, level) else { return false }
-            defer { state.isDraining = true }
-            return !state.isDraining
+        let (mustRun, mustHurry) = state.withLock { state in
+            guard state.queue.add(line, level) else { return (false, false) }
+            let mustRun = !state.isDraining
+            let isEnough = level >= .notice || state.queue.bytes >= Self.batch
+            let mustHurry = isEnough && (mustRun || state.isGathering)
+            if mustRun { (state.isDraining, state.isGathering) = (true, true) }
+            if mustHurry { state.isGathering = false }
+            return (mustRun, mustHurry)
         }
+        if mustHurry { hurry() }
         if mustRun { run { self.drain() } }
     }
 
@@ -62,6 +79,7 @@ public final class QueuedSink: LogSink {
     }
 
     private func drain() {
+        gather()
         while let batch = next() {
             let written = output(batch.bytes)
             let counts = state.withLock { state in
@@ -77,6 +95,7 @@ public final class QueuedSink: LogSink {
         let now = time.instant()
         return state.withLock { state in
             let batch = state.queue.take(about: Self.batch)
+            state.isGathering = false
             state.isDraining = batch != nil
             state.writingSince = batch.map { _ in now }
             return batch

@@ -179,4 +179,65 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
         _ = stand.run()
         #expect(stand.text.hasSuffix(#""level":"warning","event":"log.dropped","kind":"info","count":7}"# + "\n"))
     }
+
+    /// What a sink does with its writer, in order.
+    private final class Steps: Sendable {
+        private let kept = Mutex<[String]>([])
+        private let during = Mutex<(@Sendable () -> Void)?>(nil)
+
+        var all: [String] { kept.withLock { $0 } }
+        func add(_ step: String) { kept.withLock { $0.append(step) } }
+        /// What happens while the writer waits for more lines.
+        func whileGathering(_ body: @escaping @Sendable () -> Void) { during.withLock { $0 = body } }
+
+        func sink(_ bounds: LogQueue.Bounds = LogQueue.Bounds()) -> QueuedSink {
+            QueuedSink(
+                bounds: bounds, format: .logfmt, time: Clock(),
+                output: { bytes in
+                    self.add("write \(bytes.count { $0 == UInt8(ascii: "\n") })")
+                    return bytes.count
+                },
+                run: { $0() },
+                gather: {
+                    self.add("gather")
+                    self.during.withLock { $0.take() }?()
+                },
+                hurry: { self.add("hurry") })
+        }
+    }
+
+    @Test func linesWaitForOthersToBeWrittenTogether() {
+        let steps = Steps()
+        let log = Log(time: Clock(), sink: steps.sink())
+        steps.whileGathering { for _ in 0..<4 { log.info("b") } }
+        log.info("a")
+        #expect(steps.all == ["gather", "write 5"])
+    }
+
+    @Test func noticeEndsTheWaitOnce() {
+        let steps = Steps()
+        let log = Log(time: Clock(), sink: steps.sink())
+        steps.whileGathering {
+            log.info("b")
+            log.notice("c")
+            log.error("d")
+        }
+        log.info("a")
+        #expect(steps.all == ["gather", "hurry", "write 4"])
+    }
+
+    @Test func noticeByItselfDoesNotWait() {
+        let steps = Steps()
+        Log(time: Clock(), sink: steps.sink()).warning("a")
+        #expect(steps.all == ["hurry", "gather", "write 1"])
+    }
+
+    @Test func linesForOneWriteEndTheWait() {
+        let steps = Steps()
+        let sink = steps.sink()
+        let line = [UInt8](repeating: UInt8(ascii: "a"), count: 4095) + [UInt8(ascii: "\n")]
+        steps.whileGathering { for _ in 0..<5 { sink.write(line) } }
+        sink.write(line)
+        #expect(steps.all == ["gather", "hurry", "write 4", "write 2"])
+    }
 }

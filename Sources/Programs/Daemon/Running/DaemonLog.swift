@@ -14,18 +14,22 @@ final class DaemonLog: Sendable {
     static let timeout = Duration.seconds(2)
     /// The time without progress after which `/ready` reports the log.
     static let stall = Duration.seconds(5)
+    /// The time for which lines below `notice` wait for others, to be written together.
+    static let gathering = Duration.milliseconds(10)
 
     let log: Log
     private let writer: WorkerThread
+    private let bell: WakeSemaphore
 
     /// Starts the thread. Must run after `Signals.init`, because threads inherit the blocked
     /// signals.
     init(_ form: Settings.LogSettings) throws(SystemFailure) {
         let writer = try WorkerThread(name: "log")
-        self.writer = writer
+        let bell = WakeSemaphore()
+        (self.writer, self.bell) = (writer, bell)
         let sink = QueuedSink(
             bounds: LogQueue.Bounds(lines: form.queue), format: form.format, time: SystemTime(),
-            run: { writer.post($0) })
+            run: { writer.post($0) }, gather: { _ = bell.wait(for: Self.gathering) }, hurry: { bell.signal() })
         log = Log(format: form.format, minimum: form.level, sink: sink)
     }
 
@@ -33,6 +37,7 @@ final class DaemonLog: Sendable {
     /// in time.
     @discardableResult func close() -> Bool {
         writer.stop()
+        bell.signal()
         return writer.join(within: Self.timeout)
     }
 
