@@ -119,9 +119,9 @@ class PushService:
 class Relay:
     """A relay with one website, which may open any number of logins."""
 
-    def __init__(self, place, programs, store, pushes):
+    def __init__(self, place, programs, store, pushes, level):
         self.place, self.programs, self.store, self.process, self.counts = f"{place}/relay", programs, store, None, None
-        self.port, self.metrics = free_port(), free_port()
+        self.port, self.metrics, self.level = free_port(), free_port(), level
         self.settings = os.path.join(self.place, "twoefay.yaml")
         self.pushes = PushService(place, f"{programs}/twoefay") if pushes else None
         tool = [os.path.join(programs, "twoefay")]
@@ -134,10 +134,10 @@ class Relay:
             check=True, stdout=subprocess.DEVNULL)
 
     def _edit(self):
-        """All phones call from one address, and the log has no line for each request."""
+        """All phones call from one address, and the log has the lines that are wanted."""
         with open(self.settings) as file:
             text = file.read()
-        for key, value in (("level", "warning"), ("handshakes", "100000"), ("first_request", "3600"),
+        for key, value in (("level", self.level), ("handshakes", "100000"), ("first_request", "3600"),
                            ("unidentified", "86400")):
             text, count = re.subn(rf"^  # {key}: .*$", f"  {key}: {value}", text, flags=re.MULTILINE)
             assert count == 1, key
