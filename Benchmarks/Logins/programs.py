@@ -1,4 +1,5 @@
 """The programs of the benchmark: the store, the relay, the reference and the client."""
+import contextlib
 import json
 import os
 import re
@@ -159,8 +160,10 @@ class Relay:
             environment |= {"LD_PRELOAD": counts, "COUNTS_FILE": self.counts}
         else:
             self.counts = None
-        self.process = subprocess.Popen(
-            [os.path.join(self.programs, "twoefayd"), "--config", self.settings], stdin=subprocess.DEVNULL, env=environment)
+        with open(f"{self.place}/relay.log", "ab") if self.level != "warning" else contextlib.nullcontext() as log:
+            self.process = subprocess.Popen(
+                [os.path.join(self.programs, "twoefayd"), "--config", self.settings], stdin=subprocess.DEVNULL, stderr=log,
+                env=environment)
         check = [os.path.join(self.programs, "twoefayd"), "--config", self.settings, "--health"]
         for _ in range(300):
             if self.process.poll() is not None:

@@ -48,7 +48,7 @@ class Project:
 def package_of(root):
     try:
         run = subprocess.run(
-            ["swift", "package", "--package-path", root, "dump-package"], capture_output=True, text=True)
+            ["swift", "package", "--ignore-lock", "--package-path", root, "dump-package"], capture_output=True, text=True)
     except FileNotFoundError:
         raise CannotRun("there is no `swift` on the PATH; install Swift 6.3 from https://www.swift.org/install/linux/")
     if run.returncode != 0:
