@@ -49,7 +49,7 @@ import World
         try await fill(fixture, 100_000)
         for number in 0..<20 { try await fixture.addWebhook(number + 1_000_000_000, to: 2) }
         try await fixture.addWebhook(2_000_000_000, to: 1, after: .seconds(-86_400 * 365 * 30))
-        try await fixture.write("ANALYZE TABLE outbox, webhook_endpoint, website")
+        try fixture.database.url.analyze("outbox, webhook_endpoint, website")
         let counted = Counted()
         let store = try Store.watched(at: fixture.database.url) { (steps, session) throws(SessionFailure) in
             let before = try Self.looked(session)

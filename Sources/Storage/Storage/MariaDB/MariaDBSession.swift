@@ -66,6 +66,9 @@ final class MariaDBSession: Session {
     /// back for the sake of another node's. If that happens while the node executes an array of
     /// values, it may answer without an error. The next statement then begins another transaction,
     /// and COMMIT would store a part of the first one as if it were all.
+    ///
+    /// A script has no statement that commits by itself, such as a change of the schema: that would
+    /// look the same.
     private func releaseMark(_ connection: MariaDBConnection) throws(SessionFailure) {
         guard isMarked else { return }
         isMarked = false

@@ -35,14 +35,12 @@ enum Sample {
         for number in 1...users { steps += rows(number) }
         steps += oldRows
         _ = try await store.run(Script("fill", writes: steps))
-        if url.dialect == .mariadb {
-            _ = try await store.run(Script("analyze", writes: [analyze()]))
-        }
+        try url.analyze(
+            """
+            user, device, attestation, factor, challenge, step, outbox, activation, audit, idempotency, sent_code,
+            recovery_code, certificate, recovery
+            """)
     }
-
-    private static let analyze = Statement(
-        "ANALYZE TABLE user, device, attestation, factor, challenge, step, outbox, activation, audit, idempotency, sent_code, recovery_code, certificate, recovery"
-    )
 
     private static let insertWebsite = Statement(
         "INSERT INTO website VALUES (:website, 'shop', 'Shop', 'active', '{}', NULL, :now, :operation, NULL)")

@@ -23,7 +23,6 @@ extension Sample {
         dead_at, attempts)
         VALUES (:entry, 'webhook', 'login.decided', 0, :user, :website, :challenge, :now, :expiresAt, :dueAt, :deadAt, 0)
         """)
-    private static let analyzeWebhooks = Statement("ANALYZE TABLE website, webhook_endpoint, outbox")
 
     static func fillWebhooks(_ store: Store, at url: StorageURL) async throws {
         let caller = SQLValue.id(caller)
@@ -42,9 +41,7 @@ extension Sample {
                     deadAt: isDead ? .timestamp(now) : .null))
         }
         _ = try await store.run(Script("fill", writes: steps))
-        if url.dialect == .mariadb {
-            _ = try await store.run(Script("analyze", writes: [analyzeWebhooks()]))
-        }
+        try url.analyze("website, webhook_endpoint, outbox")
     }
 
     static func runWebhooks(on store: Store, _ operation: () -> Domain.Operation) async throws {
