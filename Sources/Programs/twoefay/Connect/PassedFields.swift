@@ -40,8 +40,9 @@ enum PassedFields {
     static func fault(_ fields: Fields, target: String = "/") -> String? {
         for field in fields.all {
             guard !field.name.isEmpty, field.name.utf8.allSatisfy(isToken) else { return "a field has an invalid name" }
-            guard field.value.utf8.allSatisfy({ $0 == 0x09 || $0 >= 0x20 && $0 != 0x7f }) else {
-                return "the field \(field.name) has a control character"
+            // Bytes that are no UTF-8 arrive here as another character, and must not reach the relay so.
+            guard field.value.utf8.allSatisfy({ $0 == 0x09 || 0x20...0x7e ~= $0 }) else {
+                return "the field \(field.name) has a character that is not printable ASCII"
             }
         }
         let (lengths, codings) = (fields.values("content-length"), fields.values("transfer-encoding"))

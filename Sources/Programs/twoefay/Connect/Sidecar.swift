@@ -147,7 +147,10 @@ final class Sidecar {
     private func makeDirectory(_ path: String) throws(Failure) {
         do throws(Files.Problem) {
             guard try Files.makeDirectory(path, mode: 0o700), let group = options.group else { return }
-            guard lchown(path, uid_t.max, group.number) == 0, chmod(path, 0o750) == 0 else {
+            // By a descriptor: somebody who may write to the directory above could put a link in its place.
+            let directory = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            defer { if directory >= 0 { close(directory) } }
+            guard directory >= 0, fchown(directory, uid_t.max, group.number) == 0, fchmod(directory, 0o750) == 0 else {
                 let reason = String(cString: strerror(errno))
                 Files.removeDirectory(path)
                 throw Files.Problem(path, reason)
@@ -240,20 +243,32 @@ final class Sidecar {
         defer { answered += 1 }
         let end = loop.time.instant() + Self.patience
         var pause = Duration.milliseconds(100)
+        var isRepeated = false
         while true {
             do throws(CallFault) {
                 let response = try await connections.send(request, deadline: Self.deadline)
                 note(nil)
+                if isRepeated, Self.isStillRunning(response), loop.time.instant() + pause < end {
+                    await connections.pause(for: pause)
+                    continue
+                }
                 return Response(
                     status: response.status, fields: PassedFields.ofResponse(response.fields), body: response.body)
             } catch {
                 // While the relay is known to be away, no further caller waits for it.
                 guard isReachable != false, Self.mayRepeat(request, after: error), loop.time.instant() + pause < end
                 else { return failed(error) }
+                isRepeated = true
                 await connections.pause(for: pause)
                 pause = min(pause * 2, .milliseconds(500))
             }
         }
+    }
+
+    /// Whether the relay still works on an earlier attempt. If that was the sidecar's, the caller knows
+    /// nothing of it, and waits for the answer.
+    static func isStillRunning(_ response: Response) -> Bool {
+        response.status == 409 && response.fields["retry-after"] != nil
     }
 
     static func mayRepeat(_ request: Request, after fault: CallFault) -> Bool {

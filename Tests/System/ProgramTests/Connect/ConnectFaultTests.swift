@@ -73,6 +73,13 @@ import TwoefayClient
         }
     }
 
+    @Test func conflictWithAFirstAttemptIsWaitedOut() {
+        let later = Fields([.init("retry-after", "1")])
+        #expect(Sidecar.isStillRunning(Response(status: 409, fields: later)))
+        #expect(!Sidecar.isStillRunning(Response(status: 409)))
+        #expect(!Sidecar.isStillRunning(Response(status: 429, fields: later)))
+    }
+
     /// The name in the relay's certificate and its authority are checked.
     @Test func wrongRelayIsNotCalled() async throws {
         let fixture = try await Fixture(.file)

@@ -38,7 +38,7 @@ import Testing
         ] {
             try await check(method, path, [], 403, "connect_route")
         }
-        for field in ["x-long: \(String(repeating: "x", count: 4096))", "x-control: a\u{1}b"] {
+        for field in ["x-long: \(String(repeating: "x", count: 4096))", "x-control: a\u{1}b", "x-letter: \u{e9}"] {
             try await check("GET", "/health", [field], 400, "connect_malformed")
         }
     }
