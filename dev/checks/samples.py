@@ -11,12 +11,17 @@ PAGE = """# Architecture
 
 | layer | what it holds | may import |
 |---|---|---|
+| `Programs` | programs | |
 | `Storage` | the store | `Product` `World` `C` |
 | `Product` | the product | `Base` |
 | `Network` | loops | `World` |
 | `Base` | the rest | `C` |
 | `C` | libraries | |
 
+### Programs
+| module | what it is |
+|---|---|
+| `Daemon` | the daemon |
 ### Storage
 | module | what it is |
 |---|---|
@@ -65,6 +70,12 @@ GOOD = {
     "Tests/Product/RelayTests/AskTests.swift": "@testable import Relay\nimport Testing\n",
     "schema.sql": SCHEMA,
     "docs/internals/architecture.md": PAGE,
+    "Sources/Programs/Daemon/Program/Program.swift": 'public static let version = "1.2.0"\n',
+    "clients/go/README.md": "# Go\n\n```sh\ngo mod edit -require=twoefay@v1.2.0 -replace=twoefay=./twoefay\n```\n",
+    "clients/php/composer.json": '{\n    "version": "1.2.0"\n}\n',
+    "clients/php/LICENSE": "Free\n",
+    "LICENSE": "Free\n",
+    "deploy/debian/changelog": "twoefay (1.2.0) bookworm; urgency=medium\n\ntwoefay (1.1.0) bookworm; urgency=medium\n",
     "deploy/bench": BENCH,
     "Benchmarks/floor.json": kept("Logins", "sqlite: rate", "more"),
     "README.md": "# Twoefay\n\nSee /etc/twoefay and ~/x and /tmp/anything.\n",
@@ -79,12 +90,13 @@ GOOD = {
 TARGETS = {
     "CLinux": [], "CSQLite": [], "World": ["CLinux"], "Log": ["World"], "EventLoop": ["World"], "Relay": ["World"],
     "Storage": ["CSQLite", "Relay", "World"], "TestSupport": ["Storage"], "RelayTests": ["Relay", "TestSupport"],
+    "Daemon": [],
 }
 PATHS = {
     "CLinux": "Sources/C/CLinux", "CSQLite": "Sources/C/CSQLite", "World": "Sources/Base/World",
     "Log": "Sources/Base/Log", "EventLoop": "Sources/Network/EventLoop", "Relay": "Sources/Product/Relay",
     "Storage": "Sources/Storage/Storage", "TestSupport": "Tests/Support/TestSupport",
-    "RelayTests": "Tests/Product/RelayTests",
+    "RelayTests": "Tests/Product/RelayTests", "Daemon": "Sources/Programs/Daemon",
 }
 
 # rule, file, its text
@@ -171,6 +183,12 @@ BAD = [
     ("floor", "Benchmarks/floor.json", kept("Others", "sqlite: rate", "more")),
     ("floor", "Benchmarks/floor.json", kept("Logins", "sqlite: rate", "less")),
     ("floor", "Benchmarks/floor.json", kept("Logins", "time", "more")),
+    ("versions", "clients/go/README.md", "# Go\n\n`twoefay@v1.1.0`\n"),
+    ("versions", "clients/node/package.json", '{\n  "version": "1.2.1"\n}\n'),
+    ("versions", "clients/php/composer.json", "{}\n"),
+    ("versions", "clients/python/pyproject.toml", 'version = "1.2"\n'),
+    ("versions", "deploy/debian/changelog", "twoefay (1.3.0) bookworm; urgency=medium\n"),
+    ("licences", "clients/php/LICENSE", "Not free\n"),
     ("type-names", "Sources/Product/Relay/A.swift", "enum HostDesk {}\n"),
     ("type-names", "Sources/Product/Relay/A.swift", "struct Outer {\n    final class TidyUp {}\n}\n"),
     ("allow", "dev/check-allow", "length Sources/Product/Relay/Ask.swift it was long once\n"),
