@@ -30,7 +30,7 @@ export const KINDS = {
     make: (directory) => new SQLiteStore(new sqlite.DatabaseSync(join(directory, "store.db"))),
   },
   postgresql: {
-    lacks: TWOEFAY_TEST_POSTGRESQL ? (pg ? false : "no package pg") : "no TWOEFAY_TEST_POSTGRESQL",
+    lacks: TWOEFAY_TEST_POSTGRESQL ? (pg ? false : "no package pg") : "no PostgreSQL",
     pg,
     connectionString: TWOEFAY_TEST_POSTGRESQL,
     make: () => {
@@ -41,7 +41,7 @@ export const KINDS = {
     },
   },
   mysql: {
-    lacks: TWOEFAY_TEST_MYSQL ? (mysql ? false : "no package mysql2") : "no TWOEFAY_TEST_MYSQL",
+    lacks: TWOEFAY_TEST_MYSQL ? (mysql ? false : "no package mysql2") : "no MariaDB",
     make: () => {
       const pool = mysql.createPool(JSON.parse(TWOEFAY_TEST_MYSQL));
       pools.push(pool);
