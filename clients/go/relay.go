@@ -65,8 +65,8 @@ func New(settings Settings) (*Relay, error) {
 	if err != nil {
 		return nil, err
 	}
-	if settings.Store == nil {
-		return nil, errors.New("twoefay: a store is missing")
+	if err := requireStore(settings.Store); err != nil {
+		return nil, err
 	}
 	client, err := httpClient(settings.CA, settings.Certificate, settings.Key)
 	if err != nil {

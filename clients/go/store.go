@@ -2,6 +2,8 @@ package twoefay
 
 import (
 	"context"
+	"errors"
+	"reflect"
 	"time"
 )
 
@@ -57,4 +59,13 @@ type Store interface {
 	HasSeen(ctx context.Context, event string) (bool, error)
 	// See stores the id of a webhook that was handled.
 	See(ctx context.Context, event string, now time.Time) error
+}
+
+// requireStore refuses a store that is missing, also as a nil pointer of a type that is a store.
+func requireStore(store Store) error {
+	value := reflect.ValueOf(store)
+	if store == nil || value.Kind() == reflect.Pointer && value.IsNil() {
+		return errors.New("twoefay: a store is missing")
+	}
+	return nil
 }

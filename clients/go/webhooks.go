@@ -41,8 +41,11 @@ type Webhooks struct {
 // NewWebhooks makes a receiver. The secrets are the lines of shop.secret and, while the secret
 // changes, shop.secret.new. The store remembers which webhooks were handled.
 func NewWebhooks(secrets []string, store Store) (*Webhooks, error) {
-	if len(secrets) == 0 || store == nil {
-		return nil, errors.New("twoefay: a receiver of webhooks needs a secret and a store")
+	if len(secrets) == 0 {
+		return nil, errors.New("twoefay: a receiver of webhooks needs a secret")
+	}
+	if err := requireStore(store); err != nil {
+		return nil, err
 	}
 	receiver := &Webhooks{Log: log.Default(), store: store, clock: time.Now}
 	for _, secret := range secrets {
@@ -109,11 +112,14 @@ func readEvent(id string, body []byte) (Event, error) {
 // Receive handles a webhook, and returns the status to answer: 204, 400, or 500 with the error of
 // act or of the store. After 500 the relay sends the webhook again.
 //
-// act runs before the id is stored, so no event is lost. It may run twice if the process dies in
-// between: let it have the same effect then.
+// act runs before the id is stored, so no event is lost. It may run twice, if the process dies in
+// between or two deliveries come at once: let it have the same effect then.
 func (w *Webhooks) Receive(
 	ctx context.Context, header http.Header, body []byte, act func(context.Context, Event) error,
 ) (int, error) {
+	if act == nil {
+		return http.StatusInternalServerError, errors.New("twoefay: a webhook has no act")
+	}
 	event, err := w.Verify(header, body)
 	if err != nil {
 		return http.StatusBadRequest, err

@@ -56,6 +56,23 @@ func TestRepetitionActsOnce(t *testing.T) {
 	}
 }
 
+func TestMissingActChangesNothing(t *testing.T) {
+	store := NewMemoryStore()
+	if err := store.AddUser(background, "ada", "t1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.AddSecret(background, "ada", []byte("k"), time.Unix(now, 0)); err != nil {
+		t.Fatal(err)
+	}
+	header, body := signedWebhook(t, "e1", "device.unbound", Object{"token": "t1", "device": "d1"})
+	if status, err := inbox(t, store).Receive(background, header, body, nil); status != 500 || err == nil {
+		t.Error(status, err)
+	}
+	if open := must[[][]byte](t)(store.Secrets(background, "ada", time.Unix(now, 0))); len(open) != 1 {
+		t.Error("the webhook was handled")
+	}
+}
+
 func TestFailedActRunsAgain(t *testing.T) {
 	receiver, acts := inbox(t, NewMemoryStore()), &counter{failures: 1}
 	header, body := signedWebhook(t, "e1", "login.decided", Object{})
@@ -175,6 +192,10 @@ func TestWeakSecretIsRefused(t *testing.T) {
 	}
 	if _, err := NewWebhooks(nil, NewMemoryStore()); err == nil {
 		t.Error("no secret")
+	}
+	var none *SQLStore
+	if _, err := NewWebhooks([]string{webhookSecret}, none); err == nil {
+		t.Error("a nil pointer is taken for a store")
 	}
 	if _, err := NewWebhooks([]string{webhookSecret}, nil); err == nil {
 		t.Error("no store")
