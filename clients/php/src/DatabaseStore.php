@@ -16,16 +16,21 @@ namespace Twoefay;
  */
 class DatabaseStore implements Store
 {
-    // VARCHAR rather than TEXT: MySQL has no key over a TEXT.
+    // VARCHAR rather than TEXT: MySQL has no key over a TEXT. All rows are written by a key: MySQL
+    // locks all rows that a statement looks at, also those of other users.
     private const TABLES = [
         'twoefay_user (name VARCHAR(64) PRIMARY KEY, token VARCHAR(255) NOT NULL)',
-        'twoefay_secret (name VARCHAR(64) NOT NULL, k VARCHAR(64) PRIMARY KEY, at BIGINT NOT NULL)',
+        'twoefay_secret (name VARCHAR(64) NOT NULL, k VARCHAR(64) NOT NULL, at BIGINT NOT NULL,'
+            . ' PRIMARY KEY (name, k))',
         'twoefay_phone (name VARCHAR(64) NOT NULL, device VARCHAR(255) NOT NULL,'
             . ' jwk VARCHAR(1000) NOT NULL, revoked SMALLINT DEFAULT 0 NOT NULL,'
             . ' PRIMARY KEY (name, device))',
         'twoefay_request (request VARCHAR(64) PRIMARY KEY, at BIGINT NOT NULL)',
         'twoefay_event (event VARCHAR(255) PRIMARY KEY, at BIGINT NOT NULL)',
     ];
+
+    /** So many old rows are deleted by one call: a login does not wait for all. */
+    private const MOST_OLD_ROWS = 100;
 
     /** How often a transaction is tried that met another one. */
     private const TRIES = 10;
@@ -58,10 +63,9 @@ class DatabaseStore implements Store
     public function addSecret(string $username, #[\SensitiveParameter] string $k, int $now): void
     {
         $row = [self::keyOf($username), Base64Url::encode($k), $now];
-        $this->transaction(function (\PDO $db) use ($row, $now): void {
-            self::run($db, 'DELETE FROM twoefay_secret WHERE at < ?', $now - self::SECRET_LIFE);
-            self::run($db, 'INSERT INTO twoefay_secret (name, k, at) VALUES (?, ?, ?)', ...$row);
-        });
+        $this->deleteOld('twoefay_secret', $now - self::SECRET_LIFE, 'name', 'k');
+        $insert = 'INSERT INTO twoefay_secret (name, k, at) VALUES (?, ?, ?)';
+        $this->transaction(fn(\PDO $db) => self::run($db, $insert, ...$row));
     }
 
     public function secrets(string $username, int $now): array
@@ -80,7 +84,9 @@ class DatabaseStore implements Store
         $name = self::keyOf($username);
         $row = [$name, $device, Json::write($jwk)];
         return $this->inserts(function (\PDO $db) use ($name, $k, $row): bool {
-            // First: of two that run at once, the second waits here, and then finds no row.
+            // First: of two that run at once, the second waits here, and then finds no row. All
+            // rows of the user are locked in one order, so that none waits for the other.
+            self::run($db, 'UPDATE twoefay_secret SET at = at WHERE name = ?', $name);
             $delete = 'DELETE FROM twoefay_secret WHERE name = ?';
             $used = self::run($db, "$delete AND k = ?", $name, Base64Url::encode($k));
             if ($used->rowCount() !== 1) {
@@ -148,11 +154,9 @@ class DatabaseStore implements Store
 
     public function open(string $request, int $now): void
     {
-        $this->transaction(function (\PDO $db) use ($request, $now): void {
-            self::run($db, 'DELETE FROM twoefay_request WHERE at < ?', $now - self::REQUEST_LIFE);
-            $insert = 'INSERT INTO twoefay_request (request, at) VALUES (?, ?)';
-            self::run($db, $insert, $request, $now);
-        });
+        $this->deleteOld('twoefay_request', $now - self::REQUEST_LIFE, 'request');
+        $insert = 'INSERT INTO twoefay_request (request, at) VALUES (?, ?)';
+        $this->transaction(fn(\PDO $db) => self::run($db, $insert, $request, $now));
     }
 
     public function spend(string $request): bool
@@ -170,9 +174,7 @@ class DatabaseStore implements Store
 
     public function see(string $event, int $now): void
     {
-        $old = $now - self::EVENT_LIFE;
-        $delete = 'DELETE FROM twoefay_event WHERE at < ?';
-        $this->transaction(fn(\PDO $db) => self::run($db, $delete, $old));
+        $this->deleteOld('twoefay_event', $now - self::EVENT_LIFE, 'event');
         $insert = 'INSERT INTO twoefay_event (event, at) VALUES (?, ?)';
         $this->inserts(
             fn(\PDO $db): bool => self::run($db, $insert, $event, $now)->rowCount() === 1
@@ -186,6 +188,20 @@ class DatabaseStore implements Store
     private static function keyOf(string $username): string
     {
         return hash('sha256', $username);
+    }
+
+    /** Deletes old rows by their keys: a search by time would lock the others (see above). */
+    private function deleteOld(string $table, int $before, string ...$key): void
+    {
+        $columns = implode(', ', $key);
+        $select = "SELECT $columns FROM $table WHERE at < ? LIMIT " . self::MOST_OLD_ROWS;
+        // Again with the time: the row may be another one meanwhile.
+        $delete = "DELETE FROM $table WHERE at < ? AND " . implode(' = ? AND ', $key) . ' = ?';
+        $this->transaction(function (\PDO $db) use ($select, $delete, $before): void {
+            foreach (self::run($db, $select, $before)->fetchAll(\PDO::FETCH_NUM) as $row) {
+                self::run($db, $delete, $before, ...$row);
+            }
+        });
     }
 
     /** @return list<string> */

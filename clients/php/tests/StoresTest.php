@@ -210,9 +210,35 @@ final class StoresTest extends TestCase
         $this->store->addSecret('ada', 'k', self::NOW);
         $dsn = substr($this->name, strlen($kind) + 1);
         $unpin = fn() => $this->store->unpin('ada', 'd1');
-        $store = new DatabaseStore(fn() => new MeetingPdo($dsn, 'DELETE FROM twoefay_secret', $unpin));
+        $store = new DatabaseStore(fn() => new MeetingPdo($dsn, 'UPDATE twoefay_secret', $unpin));
         self::assertFalse($store->pin('ada', 'd1', self::KEY, 'k'));
         self::assertSame([], $this->store->pins('ada'));
+    }
+
+    public function testUsersDoNotWaitForEachOther(): void
+    {
+        $name = Stores::name('mysql', $this->directory);
+        $store = Stores::open($name);
+        foreach (['ada', 'bob'] as $user) {
+            $store->forget($user);
+            $store->addUser($user, "token of $user");
+            $store->addSecret($user, "k of $user", self::NOW);
+        }
+        $request = bin2hex(random_bytes(16));
+        $store->open($request, self::NOW);
+        $db = new \PDO(explode(' ', $name, 2)[1]);
+        $db->beginTransaction();
+        foreach (['user', 'secret'] as $table) {
+            $locks = $db->prepare("SELECT * FROM twoefay_$table WHERE name = ? FOR UPDATE");
+            $locks->execute([hash('sha256', 'ada')]);
+        }
+        $locks = $db->prepare('SELECT * FROM twoefay_request WHERE request = ? FOR UPDATE');
+        $locks->execute([$request]);
+        $store->open(bin2hex(random_bytes(16)), self::NOW);
+        self::assertTrue($store->pin('bob', 'd1', self::KEY, 'k of bob'));
+        $store->unpinByToken('token of bob', 'd1');
+        self::assertSame([], $store->pins('bob'));
+        $db->rollBack();
     }
 
     /** @dataProvider kinds */
