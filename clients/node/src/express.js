@@ -19,6 +19,8 @@ import { waitingPage } from "./waiting.js";
 
 const SESSION_KEY = "twoefay";
 const MOST_FORM_BYTES = 16_384;
+/** Browsers drop longer cookies without a word. The rest is for the name. */
+const MOST_COOKIE_BYTES = 4_096 - 64;
 
 /** The second factor of an Express application. */
 export class SecondFactor {
@@ -63,6 +65,7 @@ export class SecondFactor {
     // A new session: what somebody else has put into this browser must not be logged in.
     await renewSession(request);
     request.session[SESSION_KEY] = Pending.begin(login, kept).toJSON();
+    requireFit(request.session);
     response.redirect(303, `${this.path}/`);
   }
 
@@ -168,6 +171,13 @@ async function renewSession(request) {
   await new Promise((resolve, reject) => {
     request.session.regenerate((error) => (error ? reject(error) : resolve()));
   });
+}
+
+/** Refuses a session that cookie-session would send, and no browser would keep. */
+function requireFit(session) {
+  if (typeof session.regenerate === "function") return;
+  const size = Buffer.from(JSON.stringify(session)).toString("base64").length;
+  if (size > MOST_COOKIE_BYTES) throw new Error("the login does not fit into a cookie");
 }
 
 /** The fields of the form, also if no parser of the application has read it. */

@@ -178,6 +178,18 @@ test("odd sessions are none, and missing ones an error", { skip }, async (contex
   assert.equal((await site.send("/login", {})).status, 500);
 });
 
+test("a login that no cookie can hold is refused", { skip }, async (context) => {
+  const details = [{ label: "text", value: "x".repeat(4_000) }];
+  const long = new Login({ ...login, sent: { ...login.sent, details } });
+  const site = await start(context, { ask: async () => long });
+  const { status, page } = await site.send("/login", {});
+  assert.deepEqual([status, page], [500, "the login does not fit into a cookie"]);
+  // A session of express-session has only its id in the cookie.
+  const session = { regenerate: (done) => done() };
+  const other = await start(context, { ask: async () => long }, { session });
+  assert.equal((await other.send("/login", {})).status, 303);
+});
+
 test("texts are escaped, and the page can be replaced", { skip }, async (context) => {
   const odd = "<script>&\"'";
   const asked = new Login({ ...login, number: odd });
