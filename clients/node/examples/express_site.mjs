@@ -3,12 +3,13 @@
  *
  * In a directory with this file, sessions.mjs, relay/ca.pem, shop.pem and shop.key:
  *
- *     npm install express …/clients/node
+ *     npm install express ./files/twoefay-*.tgz
  *     node express_site.mjs https://localhost:8080
  */
 
 import { timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Conflict, FileStore, Relay, TwoefayError, Webhooks } from "twoefay";
 import { SecondFactor } from "twoefay/express";
@@ -34,7 +35,7 @@ export function createApp({ express, origin, files = ".", store, passwords = PAS
     ca: `${files}/relay/ca.pem`,
     certificate: `${files}/shop.pem`,
     key: `${files}/shop.key`,
-    store: store ?? new FileStore(`${files}/shop-store`),
+    store: store ?? new FileStore(resolve(files, "shop-store")),
   });
   const factor = new SecondFactor(relay, {
     onApproved(request, response, username) {

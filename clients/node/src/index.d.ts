@@ -303,7 +303,8 @@ export class MemoryStore implements Store {
 
 /** A store in a directory of a local file system, for a website on one machine. */
 export class FileStore extends AsyncStore {
-  constructor(directory: string);
+  /** An absolute path, or a URL such as new URL("shop-store", import.meta.url). */
+  constructor(directory: string | URL);
 }
 
 /** A store in a file of SQLite, for a website on one machine. */

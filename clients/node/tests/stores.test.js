@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { FileStore } from "../src/index.js";
 import { keyOf } from "../src/stores/store.js";
 import { closePools, KINDS } from "./databases.js";
@@ -295,6 +296,13 @@ test("nobody else may read the directory of a store", () => {
   const directory = join(temporary(), "store");
   new FileStore(directory);
   assert.equal(statSync(directory).mode & 0o077, 0);
+});
+
+test("the directory of a store does not depend on where the website starts", async () => {
+  for (const path of ["store", "./store", ""]) assert.throws(() => new FileStore(path), TypeError);
+  const directory = temporary();
+  await new FileStore(pathToFileURL(join(directory, "store"))).addUser("ada", "t1");
+  assert.equal(await new FileStore(join(directory, "store")).token("ada"), "t1");
 });
 
 // A transaction that locks rows of another one, by the website's own connection.

@@ -7,7 +7,7 @@ import {
 import { SecondFactor, WaitingContext } from "twoefay/express";
 
 const files = { ca: "ca.pem", certificate: "shop.pem", key: new Uint8Array() };
-const relay = new Relay("https://localhost:8080", { ...files, store: new FileStore("store") });
+const relay = new Relay("https://localhost:8080", { ...files, store: new FileStore("/srv/store") });
 
 export async function logIn(session: { login?: unknown }): Promise<string | null> {
   const login = await relay.ask("ada", { ip: "192.0.2.7", details: [{ label: "a", value: "b" }] });
@@ -31,7 +31,7 @@ export async function enrol(): Promise<string> {
 
 declare const pool: any;
 export const stores: Store[] = [
-  new MemoryStore(), new FileStore("store"), new PostgreSQLStore(pool), new MySQLStore(pool),
+  new MemoryStore(), new FileStore(new URL("file:///srv/store")), new PostgreSQLStore(pool), new MySQLStore(pool),
   new SQLiteStore(pool),
 ];
 

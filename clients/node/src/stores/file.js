@@ -17,7 +17,8 @@
 import { mkdirSync } from "node:fs";
 import { access, link, mkdir, open, readdir, readFile, rename, rm, unlink } from "node:fs/promises";
 import { randomUUID } from "node:crypto";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { decode, encode } from "../jws.js";
 import { digest, EVENT_LIFE, keyOf, REQUEST_LIFE, SECRET_LIFE } from "./store.js";
 
@@ -28,11 +29,19 @@ const REVOKED = ".revoked";
 export class FileStore {
   #root;
 
-  /** `directory` is made if it is not there. Nobody but the website may read it. */
+  /**
+   * `directory` is made if it is not there. Nobody but the website may read it.
+   *
+   * It is absolute, or a URL: started elsewhere, a website would find a new, empty store at a
+   * relative path, and take nobody for enrolled.
+   */
   constructor(directory) {
-    this.#root = directory;
+    this.#root = directory instanceof URL ? fileURLToPath(directory) : directory;
+    if (!isAbsolute(this.#root)) {
+      throw new TypeError('the directory must be absolute: new URL("…", import.meta.url)');
+    }
     for (const name of ["users", "tokens", "requests", "events", "moved"]) {
-      mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
+      mkdirSync(join(this.#root, name), { recursive: true, mode: 0o700 });
     }
   }
 
