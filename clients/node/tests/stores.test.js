@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { FileStore } from "../src/index.js";
+import { FileStore, PostgreSQLStore } from "../src/index.js";
 import { keyOf } from "../src/stores/store.js";
 import { closePools, KINDS } from "./databases.js";
 
@@ -328,6 +328,32 @@ describe("a connection that is lost", { skip: KINDS.postgresql.lacks }, () => {
       await locks.end();
     }
     assert(await store.pin("ada", "d1", KEY, K));
+  });
+});
+
+describe("an account that may not create tables", { skip: KINDS.postgresql.lacks }, () => {
+  test("uses those that are there", async () => {
+    const { pg, connectionString } = KINDS.postgresql;
+    await KINDS.postgresql.make().token("ada");
+    const owner = new pg.Client({ connectionString });
+    await owner.connect();
+    const pool = new pg.Pool({ connectionString });
+    pool.on("connect", (client) => client.query("SET ROLE twoefay_shop"));
+    try {
+      await owner.query("DROP OWNED BY twoefay_shop; DROP ROLE twoefay_shop").catch(() => {});
+      await owner.query("CREATE ROLE twoefay_shop; REVOKE CREATE ON SCHEMA public FROM PUBLIC");
+      const rights = "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public";
+      await owner.query(`GRANT ${rights} TO twoefay_shop`);
+      const denied = pool.query("CREATE TABLE IF NOT EXISTS twoefay_user (name INT)");
+      await assert.rejects(denied, { code: "42501" });
+      const store = new PostgreSQLStore(pool);
+      await store.addUser("ada", "t1");
+      assert.equal(await store.token("ada"), "t1");
+      await store.forget("ada");
+    } finally {
+      await pool.end();
+      await owner.end();
+    }
   });
 });
 

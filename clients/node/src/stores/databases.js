@@ -179,7 +179,11 @@ class DatabaseStore {
 
   async #create() {
     for (const table of TABLES) {
-      await this.#attempt((run) => run(`CREATE TABLE IF NOT EXISTS ${table}`));
+      const [name] = table.split(" ");
+      // PostgreSQL refuses even IF NOT EXISTS to an account that may not create tables.
+      const found = this.#attempt((run) => run(`SELECT 1 FROM ${name} LIMIT 0`));
+      const isThere = await found.then(() => true, () => false);
+      if (!isThere) await this.#attempt((run) => run(`CREATE TABLE IF NOT EXISTS ${table}`));
     }
   }
 
