@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import FastAPI, Form, Request
@@ -34,7 +35,7 @@ def create_app(origin: str, files: str = ".", store: Store | None = None) -> Fas
         ca=f"{files}/relay/ca.pem",
         certificate=f"{files}/shop.pem",
         key=f"{files}/shop.key",
-        store=store or SQLiteStore(f"{files}/shop.db"),
+        store=store or SQLiteStore(Path(files, "shop.db").resolve()),
     )
 
     async def let_in(request: Request, username: str) -> Response:

@@ -5,6 +5,7 @@ flask --app 'examples.flask_site:create_app("https://localhost:8080")' run
 """
 
 import secrets
+from pathlib import Path
 
 from flask import Flask, Response, redirect, request, session
 from flask.typing import ResponseReturnValue
@@ -32,7 +33,7 @@ def create_app(origin: str, files: str = ".", store: Store | None = None) -> Fla
         ca=f"{files}/relay/ca.pem",
         certificate=f"{files}/shop.pem",
         key=f"{files}/shop.key",
-        store=store or SQLiteStore(f"{files}/shop.db"),
+        store=store or SQLiteStore(Path(files, "shop.db").resolve()),
     )
 
     def let_in(username: str) -> ResponseReturnValue:

@@ -21,6 +21,7 @@ def test_fifteen_lines(
     assert len([line for line in code.splitlines() if line.strip()]) <= 15
     monkeypatch.chdir(real.directory)
     shop = types.ModuleType("shop")
+    shop.__file__ = str(real.directory / "shop.py")
     exec(compile(code, "shop.py", "exec"), vars(shop))
 
     shown = shop.relay.ask

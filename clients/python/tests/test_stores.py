@@ -4,6 +4,7 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -269,6 +270,26 @@ def test_other_errors_are_not_hidden(tmp_path: Path) -> None:
     store = DatabaseStore(lambda: sqlite3.connect(tmp_path / "x.db"), paramstyle="qmark", create=False)
     with pytest.raises(sqlite3.OperationalError):
         store.see("e", 1)
+
+
+def test_a_call_deletes_some_old_rows_only(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "store.db")
+    for number in range(150):
+        store.open(f"r{number}", 1)
+    later = 3 * 86_400
+    store.open("new", later)
+    with closing(sqlite3.connect(tmp_path / "store.db")) as database:
+        assert database.execute("SELECT count(*) FROM twoefay_request").fetchall() == [(51,)]
+        store.open("newer", later)
+        assert database.execute("SELECT count(*) FROM twoefay_request").fetchall() == [(2,)]
+
+
+def test_file_does_not_depend_on_where_the_website_starts(tmp_path: Path) -> None:
+    for path in ("store.db", "./store.db", Path("store.db")):
+        with pytest.raises(ValueError, match="absolute"):
+            SQLiteStore(path)
+    SQLiteStore(tmp_path / "store.db")
+    assert (tmp_path / "store.db").stat().st_mode & 0o077 == 0
 
 
 def test_memory_of_sqlite_is_refused() -> None:

@@ -77,7 +77,7 @@ class Relay(BaseRelay):
     """The relay, for one website. All methods may be called by several threads.
 
     relay = Relay("https://login.example.com:8080", ca="ca.pem", certificate="shop.pem",
-                  key="shop.key", store=SQLiteStore("twoefay.db"))
+                  key="shop.key", store=SQLiteStore("/srv/shop/shop.db"))
     """
 
     _http: httpx.Client | None = None

@@ -9,10 +9,13 @@ Its methods block. The asynchronous client calls them in a worker thread.
 
 import hashlib
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
 from typing import Any, Protocol
 
 from .jws import JWK, decode, encode
@@ -20,6 +23,8 @@ from .jws import JWK, decode, encode
 REQUEST_LIFE = 86_400
 SECRET_LIFE = 86_400
 EVENT_LIFE = 30 * 86_400
+# So many old rows are deleted by one call: a login does not wait for all.
+_MOST_OLD_ROWS = 100
 
 
 class Store(Protocol):
@@ -227,7 +232,8 @@ class DatabaseStore:
     def _delete_old(self, table: str, before: int, *key: str) -> None:
         """Deletes rows by their keys: a search by time would lock the others (see above)."""
         with self._transaction() as run:
-            old = run(f"SELECT {', '.join(key)} FROM {table} WHERE at < ?", before).fetchall()  # noqa: S608
+            select = f"SELECT {', '.join(key)} FROM {table} WHERE at < ? LIMIT {_MOST_OLD_ROWS}"  # noqa: S608
+            old = run(select, before).fetchall()
         where = " AND ".join(f"{column} = ?" for column in key)
         for row in old:
             with self._transaction() as run:
@@ -323,9 +329,16 @@ class DatabaseStore:
 
 
 class SQLiteStore(DatabaseStore):
-    """A store in a file of SQLite, for a website on one machine."""
+    """A store in a file of SQLite, for a website on one machine.
 
-    def __init__(self, path: str) -> None:
+    The path is absolute: started elsewhere, a website would find a new, empty store at a relative
+    one, and take nobody for enrolled. Only the website's own account may read the file.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
         if path == ":memory:":
             raise ValueError("each use opens the file again: take MemoryStore instead of :memory:")
+        if not Path(path).is_absolute():
+            raise ValueError("the path must be absolute: Path(__file__).with_name(…)")
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # nobody else reads the open `k`s
         super().__init__(lambda: sqlite3.connect(path, timeout=10), paramstyle="qmark")
