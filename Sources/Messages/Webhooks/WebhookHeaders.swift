@@ -106,16 +106,16 @@ struct WebhookSignature: Sendable, Equatable {
 
     var text: String { "\(Self.version),\(Base64.encode(code))" }
 
-    /// Parses a list and returns the entries of version `v1`; entries of other versions are
-    /// skipped. Returns nil if an entry is malformed, or if a `v1` entry is not a valid HMAC.
+    /// Parses a list and returns the entries of version `v1`. It skips what is no HMAC of this version:
+    /// a later sender may add other entries. Returns nil if the list is empty or too long.
     static func list(_ text: String) -> [WebhookSignature]? {
-        guard text.utf8.count <= longestList else { return nil }
+        guard (1...longestList).contains(text.utf8.count) else { return nil }
         var signatures: [WebhookSignature] = []
         for entry in text.utf8.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false) {
-            guard let comma = entry.firstIndex(of: UInt8(ascii: ",")), comma > entry.startIndex else { return nil }
-            guard entry[..<comma].elementsEqual(version.utf8) else { continue }
-            let rest = String(decoding: entry[entry.index(after: comma)...], as: UTF8.self)
-            guard let code = Base64.decode(rest), code.count == 32 else { return nil }
+            guard let comma = entry.firstIndex(of: UInt8(ascii: ",")), entry[..<comma].elementsEqual(version.utf8),
+                let code = Base64.decode(String(decoding: entry[entry.index(after: comma)...], as: UTF8.self)),
+                code.count == 32
+            else { continue }
             signatures.append(WebhookSignature(code: code))
         }
         return signatures
