@@ -276,7 +276,10 @@ let clients = layer(
     module("SimulatedAttestation", ["Attestation", "Bytes", "Crypto", "World"]),
     module(
         "TwoefayClient",
-        ["Attestation", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "Webhooks", "World"]),
+        [
+            "Attestation", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "QR", "TLS", "Webhooks",
+            "World",
+        ]),
     module(
         "Phone",
         [
@@ -290,8 +293,8 @@ let clients = layer(
     tests(
         "TwoefayClient",
         [
-            "Attestation", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "SimulatedAttestation", "TLS",
-            "TestSupport", "TwoefayClient", "Webhooks", "World", "twoefay", "twoefayd",
+            "Attestation", "Bytes", "CSQLite", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "SimulatedAttestation",
+            "TLS", "TestSupport", "TwoefayClient", "Webhooks", "World", "twoefay", "twoefayd",
         ]),
     tests(
         "Phone",
@@ -413,7 +416,7 @@ let package = Package(
         // For websites in Swift, with the modules whose types it speaks in: docs/websites/by-hand.md.
         .library(
             name: "TwoefayClient",
-            targets: ["TwoefayClient", "Attestation", "Bytes", "Crypto", "JSON", "Webhooks", "World"]),
+            targets: ["TwoefayClient", "Attestation", "Bytes", "Crypto", "HTTP", "JSON", "Webhooks", "World"]),
     ],
     targets: [
         c, base, messages, network, product, storage, delivery, security, clients, programs, support, system,

@@ -61,7 +61,7 @@ import TwoefayClient
     /// The relay can neither replace nor omit a number that the website chose.
     @Test("The relay replaces the website's number") func numberChosenByTheRelayIsRefused() async throws {
         var request = LoginRequest(username: "ada")
-        let other = ScriptedTransport(.asked)
+        let other = ScriptedCarrier(.asked)
         request.number = "11"
         let fault = await #expect(throws: CallFault.self) { try await other.client().ask(request) }
         guard case .odd = fault else {
@@ -69,9 +69,9 @@ import TwoefayClient
             return
         }
         request.number = "47"
-        #expect(try await ScriptedTransport(.asked).client().ask(request).number == "47")
+        #expect(try await ScriptedCarrier(.asked).client().ask(request).number == "47")
         // The answer has no number if no phone can answer, so there is none to show.
-        let none = ScriptedTransport(
+        let none = ScriptedCarrier(
             .reply(
                 201, ["login": "verified", "challenge": "c1", "expires_at": "2026-11-21T10:09:47.940Z"]))
         let unanswerable = try await none.client().ask(request)

@@ -53,11 +53,12 @@ import TwoefayClient
         #expect(throws: BindingFault.code) { try forged.pinned() }
     }
 
-    @Test(arguments: ["device", "jwk", "binding"]) func incompleteBindingIsRefused(name: String) {
+    @Test(arguments: [("device", BindingFault.incomplete), ("jwk", .key), ("binding", .incomplete)])
+    func incompleteBindingIsRefused(name: String, fault: BindingFault) {
         var device = honest.device
         device[name] = nil
         let check = BindingCheck(origin: Login.origin, website: "shop")
-        #expect(throws: BindingFault.incomplete) { try check.pinned(device, token: Binding.token, k: honest.k) }
+        #expect(throws: fault) { try check.pinned(device, token: Binding.token, k: honest.k) }
     }
 
     @Test(arguments: [
@@ -90,9 +91,12 @@ import TwoefayClient
         }
     }
 
-    @Test(arguments: ["v", "aud", "id_token", "jwk"]) func bindingWithIncompleteClaimsIsRefused(name: String) {
+    @Test(arguments: [
+        ("v", BindingFault.claims), ("aud", .audience), ("id_token", .token), ("jwk", .claims),
+    ])
+    func bindingWithIncompleteClaimsIsRefused(name: String, fault: BindingFault) {
         for value: JSONValue? in [nil, .null, [:], 2] {
-            #expect(throws: BindingFault.claims) { try changed { $0.claims[name] = value }.pinned() }
+            #expect(throws: fault) { try changed { $0.claims[name] = value }.pinned() }
         }
     }
 

@@ -236,11 +236,11 @@ import World
 }
 
 /// A transport that loses the first answer to each idempotency key.
-private final class LossyCarrier: RelayTransport {
-    private let carrier: HTTP2Transport
+private final class LossyCarrier: Carrier {
+    private let carrier: HTTP2Carrier
     private let carried = Mutex<Set<String>>([])
 
-    init(_ carrier: HTTP2Transport) { self.carrier = carrier }
+    init(_ carrier: HTTP2Carrier) { self.carrier = carrier }
 
     func send(_ call: RelayCall) async throws(CallFault) -> RelayReply {
         let reply = try await carrier.send(call)

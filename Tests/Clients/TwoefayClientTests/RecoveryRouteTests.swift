@@ -6,7 +6,7 @@ import World
 
 /// The requests for a recovery, and their answers as docs/websites/recovery.md describes them.
 @Suite("Recoveries of RelayClient") struct RecoveryRouteTests {
-    private func lines(_ carrier: ScriptedTransport) -> [String] {
+    private func lines(_ carrier: ScriptedCarrier) -> [String] {
         carrier.calls.map { call in
             "\(call.method) \(call.path)" + (call.body.map { " \(JSONWriter.text(.object($0)))" } ?? "")
         }
@@ -22,7 +22,7 @@ import World
     }
 
     @Test func recoveryRoutesAreCalled() async throws {
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .reply(202, ["expires_at": "2026-11-21T08:32:34.123Z"]),
             .reply(201, state("opened", ["handle": "h", "spoken_code": "042199", "proofs": ["push", "recovery"]])),
             .reply(403, ["code": "approval_required", "challenge": "c9", "number": "12"]),
@@ -63,7 +63,7 @@ import World
             "code": "ABCD", "uri": "twoefay://enrol?relay=https://r&code=ABCD", "qr": "<svg/>",
             "expires_at": "2026-11-21T08:32:34.123Z",
         ]
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .reply(201, ["kind": "hotp"]), .reply(201, activation), .reply(204), .reply(204),
             .reply(
                 200,

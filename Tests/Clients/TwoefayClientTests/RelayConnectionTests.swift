@@ -6,7 +6,7 @@ import TwoefayClient
 import World
 
 /// Calls whose connection accepts no more requests or fails.
-@Suite("Connections of HTTP2Transport", .timeLimit(.minutes(5)), .mayBlock) struct RelayConnectionTests {
+@Suite("Connections of HTTP2Carrier", .timeLimit(.minutes(5)), .mayBlock) struct RelayConnectionTests {
     private let events: AsyncStream<String>
     private let continuation: AsyncStream<String>.Continuation
 
@@ -26,7 +26,7 @@ import World
     }
 
     private static func ask(
-        _ carrier: HTTP2Transport, _ path: String, timeout: Duration = .seconds(3600)
+        _ carrier: HTTP2Carrier, _ path: String, timeout: Duration = .seconds(3600)
     ) async -> Result<Int, CallFault> {
         do throws(CallFault) {
             return .success(try await carrier.send(RelayCall("POST", path, timeout: timeout)).status)

@@ -8,7 +8,7 @@ import World
 @Suite("Retries of RelayClient") struct RetryPolicyTests {
     private let login = LoginRequest(username: "ada")
 
-    private func fault(_ carrier: ScriptedTransport, _ retries: RetryPolicy = RetryPolicy()) async -> CallFault? {
+    private func fault(_ carrier: ScriptedCarrier, _ retries: RetryPolicy = RetryPolicy()) async -> CallFault? {
         do throws(CallFault) {
             _ = try await carrier.client(retries).ask(login)
             return nil
@@ -21,7 +21,7 @@ import World
         Result.problem(503, "unavailable"), .problem(429, "limited"), .problem(409, "conflict", retryAfter: 1),
         .reply(502), .reply(504), .failure(.unreached("no route")), .failure(.unanswered("cut")),
     ]) func retriedCallKeepsItsIdempotencyKey(line: Result<RelayReply, CallFault>) async throws {
-        let carrier = ScriptedTransport(line, line, .asked, .asked)
+        let carrier = ScriptedCarrier(line, line, .asked, .asked)
         let client = carrier.client()
         #expect(try await client.ask(login).challenge == "c1")
         #expect(carrier.calls.count == 3 && carrier.pauses.count == 2)
@@ -40,7 +40,7 @@ import World
         .problem(422, "idempotency_mismatch"), .problem(500, "internal"), .failure(.unable("no")),
         .failure(.cancelled), .failure(.odd("no")),
     ]) func permanentRefusalIsNotRetried(line: Result<RelayReply, CallFault>) async {
-        let carrier = ScriptedTransport(line, .asked)
+        let carrier = ScriptedCarrier(line, .asked)
         let fault = await fault(carrier)
         #expect(fault != nil && carrier.calls.count == 1 && carrier.pauses == [])
     }
@@ -58,7 +58,7 @@ import World
             (.init(email: .removed), "c9"),
         ]
         for (change, approval) in changes {
-            let carrier = ScriptedTransport(line, .reply(200, ["waiting": []]))
+            let carrier = ScriptedCarrier(line, .reply(200, ["waiting": []]))
             await #expect(throws: CallFault.self) {
                 try await carrier.client().change("ada", change, approval: approval)
             }
@@ -69,7 +69,7 @@ import World
     @Test(arguments: [
         Result.problem(503, "unavailable"), .problem(429, "limited"), .failure(.unreached("no route")),
     ]) func unsentCallIsRetried(line: Result<RelayReply, CallFault>) async throws {
-        let carrier = ScriptedTransport(line, .reply(200, ["waiting": ["b@example.com"]]))
+        let carrier = ScriptedCarrier(line, .reply(200, ["waiting": ["b@example.com"]]))
         let waiting = try await carrier.client().change("ada", .init(email: .to("b@example.com")))
         #expect(waiting == ["b@example.com"] && carrier.calls.count == 2)
     }
@@ -77,7 +77,7 @@ import World
     @Test(arguments: lost) func idempotentChangeIsRetried(
         line: Result<RelayReply, CallFault>
     ) async throws {
-        let carrier = ScriptedTransport(line, .reply(200, ["waiting": []]))
+        let carrier = ScriptedCarrier(line, .reply(200, ["waiting": []]))
         let change = RelayClient.Change(email: .removed, displayName: .to("Ada"))
         #expect(try await carrier.client().change("ada", change) == [])
         #expect(carrier.calls.count == 2)
@@ -87,31 +87,31 @@ import World
     @Test(arguments: lost) func retriedDeleteOfAMissingResourceSucceeds(line: Result<RelayReply, CallFault>)
         async throws
     {
-        let carrier = ScriptedTransport(line, .failure(.unreached("no route")), .problem(404, "not_found"))
+        let carrier = ScriptedCarrier(line, .failure(.unreached("no route")), .problem(404, "not_found"))
         try await carrier.client().forget("ada")
         #expect(carrier.calls.map(\.method) == ["DELETE", "DELETE", "DELETE"])
     }
 
     @Test func firstDeleteOfAMissingResourceFails() async {
         let scripts = [
-            ScriptedTransport(.problem(404, "not_found")),
+            ScriptedCarrier(.problem(404, "not_found")),
             // The first attempt was not sent, so it deleted nothing.
-            ScriptedTransport(.failure(.unreached("no route")), .problem(404, "not_found")),
+            ScriptedCarrier(.failure(.unreached("no route")), .problem(404, "not_found")),
             // The 404 without a problem body does not come from the relay.
-            ScriptedTransport(.failure(.unanswered("cut")), .reply(404)),
+            ScriptedCarrier(.failure(.unanswered("cut")), .reply(404)),
         ]
         for carrier in scripts {
             let fault = await #expect(throws: CallFault.self) { try await carrier.client().forget("ada") }
             #expect(fault?.problem?.status == 404)
         }
-        let reading = ScriptedTransport(.failure(.unanswered("cut")), .problem(404, "not_found"))
+        let reading = ScriptedCarrier(.failure(.unanswered("cut")), .problem(404, "not_found"))
         await #expect(throws: CallFault.self) { try await reading.client().user("ada") }
     }
 
     /// The pauses double, with up to half of their length added. Retries end at the policy's
     /// timeout.
     @Test func retriesBackOffExponentially() async throws {
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .failure(.unreached("1")), .failure(.unreached("2")), .failure(.unreached("3")),
             .failure(.unreached("4")), .failure(.unreached("5")), .asked)
         let policy = RetryPolicy(
@@ -127,7 +127,7 @@ import World
     }
 
     @Test func retryAfterIsRespected() async throws {
-        let carrier = ScriptedTransport(.problem(503, "unavailable", retryAfter: 2), .asked)
+        let carrier = ScriptedCarrier(.problem(503, "unavailable", retryAfter: 2), .asked)
         #expect(await fault(carrier) == nil)
         let pause = try #require(carrier.pauses.first)
         #expect((.seconds(2)...(.milliseconds(2100))).contains(pause))
@@ -135,20 +135,20 @@ import World
 
     /// A person waits for this call.
     @Test func longRetryAfterEndsTheCall() async throws {
-        let carrier = ScriptedTransport(.problem(429, "limited", retryAfter: 120), .asked)
+        let carrier = ScriptedCarrier(.problem(429, "limited", retryAfter: 120), .asked)
         let problem = try #require(await fault(carrier)?.problem)
         #expect(problem.code == .limited && problem.retryAfter == .seconds(120))
         #expect(carrier.calls.count == 1)
     }
 
     @Test func callWithoutRetriesRunsOnce() async {
-        let carrier = ScriptedTransport(.problem(503, "unavailable"), .asked)
+        let carrier = ScriptedCarrier(.problem(503, "unavailable"), .asked)
         #expect(await fault(carrier, .never)?.problem?.status == 503)
         #expect(carrier.calls.count == 1)
     }
 
     @Test func problemDocumentIsReported() async throws {
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .reply(
                 400,
                 [
@@ -172,10 +172,12 @@ import World
 
     /// A proxy can return its own page.
     @Test func answerNotFromTheRelayIsReported() async throws {
-        let carrier = ScriptedTransport(.success(RelayReply(status: 403, body: Array("<html>".utf8))))
+        let carrier = ScriptedCarrier(.success(RelayReply(status: 403, body: Array("<html>".utf8))))
         #expect(await fault(carrier)?.problem?.code == .foreign)
         for body in ["<html>", "[]", #"{"challenge": 1}"#, ""] {
-            let carrier = ScriptedTransport(.success(RelayReply(status: 200, body: Array(body.utf8))))
+            let carrier = ScriptedCarrier(
+                .success(
+                    RelayReply(status: 201, fields: ["content-type": "application/json"], body: Array(body.utf8))))
             guard case .odd = await fault(carrier) else {
                 Issue.record("\(body) passed for a login")
                 continue
@@ -184,7 +186,7 @@ import World
     }
 
     @Test func cancelledTaskEndsTheRetries() async {
-        let carrier = ScriptedTransport(.asked)
+        let carrier = ScriptedCarrier(.asked)
         let cancelled = Task {
             while !Task.isCancelled { await Task.yield() }
             return await fault(carrier)

@@ -9,7 +9,7 @@ import World
 @Suite("Requests of RelayClient") struct RouteTests {
     /// Returns the requests in the form `POST /login {"username":"ada"}`. Checks that every POST
     /// except /auth has an idempotency key.
-    private func lines(_ carrier: ScriptedTransport) -> [String] {
+    private func lines(_ carrier: ScriptedCarrier) -> [String] {
         for call in carrier.calls where call.path != "/auth" {
             #expect((call.fields["idempotency-key"] != nil) == (call.method == "POST"))
             #expect((call.fields["content-type"] == "application/json") == (call.body != nil))
@@ -29,7 +29,7 @@ import World
     ]
 
     @Test func registerRoutesAreCalled() async throws {
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .reply(201, ["token": "t", "activation": .object(Self.activation)]),
             .reply(201, ["token": "t", "activation": .object(Self.activation)]), .reply(201, Self.activation),
             .reply(403, ["code": "approval_required", "challenge": "c9", "number": "12"]),
@@ -61,7 +61,7 @@ import World
     }
 
     @Test func recoveryCodesAreTypedBack() async throws {
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .reply(201, ["codes": ["a", "b"], "position": 2]), .reply(200, ["confirmed": false]),
             .reply(200, ["confirmed": true]))
         let client = carrier.client()
@@ -74,7 +74,7 @@ import World
 
     @Test func mailedActivationsAreRead() async throws {
         let mailed: JSONObject = ["sent_to": "a…@example.com", "expires_at": "2026-11-21T08:32:34.123Z"]
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .reply(201, ["token": "t", "activation": .object(mailed)]),
             .reply(201, ["token": "t", "activation": ["awaits": "identity"]]), .reply(202, mailed))
         let client = carrier.client()
@@ -98,7 +98,7 @@ import World
             ],
             "devices": [.object(Self.phone)],
         ]
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .reply(200, user), .reply(200, ["email": "b@example.com", "waiting": ["b@example.com"]]),
             .reply(200, ["waiting": []]), .reply(200, ["confirmed": false]), .reply(202, ["address": "b@example.com"]),
             .reply(204), .reply(204), .reply(200, ["unlocked": false]), .reply(204))
@@ -133,7 +133,7 @@ import World
     }
 
     @Test func deviceRoutesAreCalled() async throws {
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .reply(200, Self.phone), .reply(200, Self.phone), .reply(200, Self.phone), .reply(200, Self.phone),
             .reply(204))
         let client = carrier.client()
@@ -156,7 +156,7 @@ import World
             "message": "m1", "from": "operator", "title": "Maintenance", "text": "On Sunday.",
             "created_at": "2026-11-21T08:22:34.123Z", "read_at": .null,
         ]
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .reply(201, ["message": "m1", "created_at": "2026-11-21T08:22:34.123Z"]),
             .reply(200, ["messages": [.object(message)]]), .reply(204),
             .reply(200, ["messages": [["message": "m1", "from": "nobody"]]]))
@@ -176,7 +176,7 @@ import World
 
     @Test func webhookSecretsAreFetched() async throws {
         let (time, end) = ("2026-11-21T08:22:34.123Z", "2026-11-22T08:22:34.123Z")
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .reply(
                 200,
                 [
@@ -194,7 +194,7 @@ import World
 
     @Test func certificateIsRenewed() async throws {
         let time = "2028-11-21T08:22:34.123Z"
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .reply(200, ["certificate": "PEM", "expires_at": .string(time)]), .reply(200, ["certificate": "PEM"]))
         let renewed = try await carrier.client().renewCertificate(request: "CSR")
         #expect(renewed.certificate == "PEM" && renewed.expiresAt == Timestamp(rfc3339: time))
@@ -207,7 +207,7 @@ import World
             "secret": "GEZDGNBV", "uri": "otpauth://totp/x", "qr": "<svg/>",
             "expires_at": "2026-11-21T08:32:34.123Z",
         ]
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .reply(201, setup), .reply(201, setup), .reply(200, ["confirmed": true]), .reply(204),
             .reply(201, ["kind": "hotp"]), .reply(200, ["resynced": true]), .reply(204),
             .reply(201, ["codes": ["a", "b"]]))
@@ -237,7 +237,7 @@ import World
             ["factor": "push", "state": "undeliverable", "at": "2026-11-21T08:22:34.123Z", "reason": "410"],
             ["factor": "a new one", "state": "sent", "at": "2026-11-21T08:22:35.000Z"],
         ]
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .asked,
             .reply(
                 201,
@@ -299,7 +299,7 @@ import World
     }
 
     @Test func genericCallReachesOtherRoutes() async throws {
-        let carrier = ScriptedTransport(.reply(200, ["login": "success"]), .reply(204))
+        let carrier = ScriptedCarrier(.reply(200, ["login": "success"]), .reply(204))
         let client = carrier.client()
         #expect(
             try await client.call("POST", "/success", ["token": "t"], fields: ["x": "y"])["login"] == "success")

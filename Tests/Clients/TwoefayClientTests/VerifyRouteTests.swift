@@ -6,14 +6,14 @@ import World
 
 /// The requests about codes outside a login and about the expiry of users, and their results.
 @Suite("Requests of RelayClient: checks and expiry") struct VerifyRouteTests {
-    private func lines(_ carrier: ScriptedTransport) -> [String] {
+    private func lines(_ carrier: ScriptedCarrier) -> [String] {
         carrier.calls.map { call in
             "\(call.method) \(call.path)" + (call.body.map { " \(JSONWriter.text(.object($0)))" } ?? "")
         }
     }
 
     @Test func verifyRouteIsCalled() async throws {
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .reply(200, ["valid": true, "factor": "totp"]), .reply(200, ["valid": false]),
             .reply(403, ["code": "codes_locked"]))
         let client = carrier.client()
@@ -35,7 +35,7 @@ import World
             "tag": "sign", "raw": false, "serial": "4f", "certificate": "PEM",
             "created_at": "2026-11-21T08:22:34.123Z", "expires_at": "2027-02-19T08:22:34.123Z",
         ]
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .reply(
                 200,
                 [
@@ -65,7 +65,7 @@ import World
         let user: JSONObject = [
             "email": .null, "phone": .null, "display_name": .null, "language": .null, "waiting": [],
         ]
-        let carrier = ScriptedTransport(.reply(200, user), .reply(200, user))
+        let carrier = ScriptedCarrier(.reply(200, user), .reply(200, user))
         let client = carrier.client()
         _ = try await client.change("ada", .init(expiry: .at(Timestamp(seconds: 1_798_758_000))))
         _ = try await client.change("ada", .init(expiry: .never))

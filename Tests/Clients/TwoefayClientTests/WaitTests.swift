@@ -4,7 +4,7 @@ import TwoefayClient
 
 @Suite("Waiting for the result") struct WaitTests {
     @Test func waitPollsUntilTheDecision() async throws {
-        let carrier = ScriptedTransport(.waiting, .waiting, .denied)
+        let carrier = ScriptedCarrier(.waiting, .waiting, .denied)
         let outcome = try await carrier.client().wait(for: "c1")
         #expect(outcome.login == .failure && outcome.reason == .denied)
         #expect(carrier.calls.map { $0.fields["prefer"] } == ["wait=60", "wait=60", "wait=60"])
@@ -17,7 +17,7 @@ import TwoefayClient
     }
 
     @Test func waitEndsAtItsTimeout() async throws {
-        let carrier = ScriptedTransport(.waiting, .waiting, .waiting)
+        let carrier = ScriptedCarrier(.waiting, .waiting, .waiting)
         let client = carrier.client()
         for hold in [Duration.zero, .seconds(8), .seconds(90)] {
             #expect(try await client.result(of: "c1", within: hold).login == .wait)
@@ -29,7 +29,7 @@ import TwoefayClient
 
     /// The relay is unavailable for longer than any other call would retry.
     @Test func waitSurvivesARelayOutage() async throws {
-        let carrier = ScriptedTransport(
+        let carrier = ScriptedCarrier(
             .failure(.unanswered("cut")), .failure(.unreached("1")), .failure(.unreached("2")),
             .failure(.unreached("3")), .failure(.unreached("4")), .failure(.unreached("5")),
             .failure(.unreached("6")), .failure(.unreached("7")), .failure(.unreached("8")),
@@ -39,7 +39,7 @@ import TwoefayClient
     }
 
     @Test func waitEndsAfterTheLongestLifetime() async throws {
-        let carrier = ScriptedTransport(.waiting, .waiting)
+        let carrier = ScriptedCarrier(.waiting, .waiting)
         let late = LateCarrier(carrier)
         let client = RelayClient(late, time: carrier.time)
         #expect(try await client.wait(for: "c1").login == .wait)
@@ -47,17 +47,17 @@ import TwoefayClient
     }
 
     @Test func waitEndsOnARefusal() async throws {
-        let carrier = ScriptedTransport(.waiting, .problem(404, "not_found"))
+        let carrier = ScriptedCarrier(.waiting, .problem(404, "not_found"))
         let fault = await #expect(throws: CallFault.self) { try await carrier.client().wait(for: "c1") }
         #expect(fault?.problem?.code == .notFound)
     }
 }
 
 /// A relay that takes ten minutes for each answer.
-private struct LateCarrier: RelayTransport {
-    let script: ScriptedTransport
+private struct LateCarrier: Carrier {
+    let script: ScriptedCarrier
 
-    init(_ script: ScriptedTransport) { self.script = script }
+    init(_ script: ScriptedCarrier) { self.script = script }
 
     func send(_ call: RelayCall) async throws(CallFault) -> RelayReply {
         script.time.advance(by: .seconds(600))

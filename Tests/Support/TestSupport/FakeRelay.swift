@@ -83,7 +83,13 @@ public final class FakeRelay: Handler {
     }
 
     private static func response(_ status: Int, _ body: JSONObject, _ fields: [Fields.Field] = []) -> Response {
-        Response(status: status, fields: Fields(fields), body: status == 204 ? [] : JSONWriter.write(body))
+        guard status != 204 else { return Response(status: status, fields: Fields(fields)) }
+        // A client believes a refusal only in this form.
+        var body = body
+        if status >= 400 { body["status"] = .integer(Int64(status)) }
+        let type = status >= 400 ? "application/problem+json" : "application/json"
+        return Response(
+            status: status, fields: Fields([.init("content-type", type)] + fields), body: JSONWriter.write(body))
     }
 
     public func handle(_ request: Request) -> Reply {

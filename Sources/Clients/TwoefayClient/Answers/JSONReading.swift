@@ -8,6 +8,19 @@ extension JSONObject {
         return text
     }
 
+    /// Reads a text; nil if there is none. Null counts as none.
+    func text(ifAny name: String) throws(CallFault) -> String? {
+        guard let value = self[name], !value.isNull else { return nil }
+        return try text(name)
+    }
+
+    /// Reads an id of the relay.
+    func id(_ name: String) throws(CallFault) -> String {
+        let id = try text(name)
+        guard id.isRelayID else { throw .odd("\(name) is not an id of a relay") }
+        return id
+    }
+
     func flag(_ name: String) throws(CallFault) -> Bool {
         guard let flag = self[name]?.bool else { throw .odd("it has no \(name)") }
         return flag
@@ -50,4 +63,30 @@ extension JSONObject {
     }
 
     func word<Word: RelayWord>(ifAny name: String) -> Word? { self[name]?.string.map { Word(rawValue: $0) } }
+}
+
+extension StringProtocol {
+    /// Whether the text is an id of the relay: of a challenge, a phone, a user or a webhook. An id
+    /// fits into a path and a column.
+    var isRelayID: Bool {
+        (1...128).contains(utf8.count)
+            && utf8.allSatisfy { byte in
+                switch byte {
+                case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x5f: true
+                default: false
+                }
+            }
+    }
+
+    /// Whether the text has only decimal digits of ASCII, and this many.
+    func isDigits(_ counts: ClosedRange<Int>) -> Bool {
+        counts.contains(utf8.count) && utf8.allSatisfy { (0x30...0x39).contains($0) }
+    }
+
+    /// The text without white space at its ends.
+    var trimmed: String {
+        var text = Substring(self).drop(while: \.isWhitespace)
+        while text.last?.isWhitespace == true { text.removeLast() }
+        return String(text)
+    }
 }

@@ -43,6 +43,7 @@ public struct LoginRequest: Sendable, Equatable {
     /// policy.
     public var life: Duration?
 
+    /// Creates a request. Properties that are nil are not sent.
     public init(
         username: String, ip: String? = nil, userAgent: String? = nil, service: String? = nil, action: String? = nil,
         details: [LoginRecord.Detail] = [], number: String? = nil, languages: String? = nil,

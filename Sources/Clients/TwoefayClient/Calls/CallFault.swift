@@ -126,10 +126,17 @@ public struct Problem: Sendable, Equatable {
     /// The missing approval, with the code `.approvalRequired`; otherwise nil.
     public let approval: NeededApproval?
 
+    /// Reads a refusal. A proxy's answer states nothing about a user, so a document counts only in its
+    /// media type, with the status of the answer, and with a code that belongs to it.
     init(_ reply: RelayReply) {
-        let body = (try? JSONReader.read(reply.body))?.object ?? [:]
         status = reply.status
-        code = Code(rawValue: body["code"]?.string ?? "")
+        let document = reply.mediaType == "application/problem+json" ? reply.object : nil
+        let code = Code(rawValue: document?["code"]?.string ?? "")
+        let isOfRelay =
+            reply.status >= 400 && document?["status"]?.integer == Int64(reply.status)
+            && Self.statuses[code, default: reply.status] == reply.status
+        let body = isOfRelay ? document ?? [:] : [:]
+        self.code = isOfRelay ? code : .foreign
         detail = body["detail"]?.string ?? body["title"]?.string ?? ""
         faults = (body["errors"]?.array ?? []).compactMap { entry in
             guard let fault = entry.object, let parameter = fault["parameter"]?.string else { return nil }
@@ -138,13 +145,27 @@ public struct Problem: Sendable, Equatable {
                 messageKey: fault["message_key"]?.string ?? "", message: fault["message"]?.string ?? "")
         }
         // Only seconds are read: the relay never sends a date.
-        retryAfter = reply.fields["retry-after"].flatMap { UInt32($0) }.map { .seconds(Int64($0)) }
+        retryAfter = reply.fields["retry-after"].flatMap { $0.isDigits(1...9) ? Int64($0) : nil }.map { .seconds($0) }
         requestID = reply.fields["request-id"]
         language = reply.fields["content-language"]
-        approval = body["challenge"]?.string.map { challenge in
-            NeededApproval(challenge: challenge, number: body["number"]?.string)
+        // These stand in a page and in a path, so only their form is accepted.
+        let challenge = code == .approvalRequired ? body["challenge"]?.string : nil
+        approval = challenge.flatMap { challenge in
+            guard challenge.isRelayID else { return nil }
+            return NeededApproval(
+                challenge: challenge, number: body["number"]?.string.flatMap { $0.isDigits(2...6) ? $0 : nil })
         }
     }
+}
+
+extension Problem {
+    /// The status of each code that this library knows.
+    static let statuses: [Code: Int] = [
+        .malformed: 400, .invalid: 400, .unauthenticated: 401, .forbidden: 403, .approvalRequired: 403,
+        .codesLocked: 403, .notFound: 404, .routeNotFound: 404, .methodNotAllowed: 405, .conflict: 409,
+        .alreadyDecided: 409, .shownOnce: 409, .tooLarge: 413, .unsupportedType: 415, .idempotencyMismatch: 422,
+        .limited: 429, .internal: 500, .unavailable: 503,
+    ]
 }
 
 extension Problem: CustomStringConvertible {

@@ -6,6 +6,7 @@ extension RelayClient {
     public struct RenewedCertificate: Sendable, Equatable {
         /// The certificate, in PEM.
         public let certificate: String
+        /// The time at which the certificate expires.
         public let expiresAt: Timestamp
     }
 

@@ -24,6 +24,7 @@ extension RelayClient {
         /// The time step of TOTP, in seconds.
         public var period: Int64?
 
+        /// Creates parameters. The relay chooses those that are nil.
         public init(algorithm: String? = nil, digits: Int64? = nil, period: Int64? = nil) {
             self.algorithm = algorithm
             self.digits = digits

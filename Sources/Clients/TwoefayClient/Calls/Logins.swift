@@ -13,25 +13,33 @@ extension RelayClient {
     public func ask(_ login: LoginRequest) async throws(CallFault) -> OpenLogin {
         var login = login
         login.userAgent = login.userAgent?.showable(limit: 512)
-        let request = Hex.encode(randomness.bytes(16))
-        let askedAt = time.now().seconds
+        return try await ask(login, request: Hex.encode(randomness.bytes(16)), at: time.now().seconds)
+    }
+
+    /// Opens a challenge with the nonce of a request.
+    func ask(
+        _ login: LoginRequest, request: String, at askedAt: Int64
+    ) async throws(CallFault) -> OpenLogin {
         var fields: [String: String] = [:]
-        fields["accept-language"] = login.languages
-        fields["accept-user-language"] = login.chosenLanguage
-        let answer = try await call("POST", "/login", login.body(request: request), fields: fields)
-        let answered = answer["number"]?.string
+        fields["accept-language"] = login.languages.flatMap(Self.language)
+        fields["accept-user-language"] = login.chosenLanguage.flatMap(Self.language)
+        let answer = try await call(
+            "POST", "/login", login.body(request: request), fields: fields, expecting: [201])
+        let answered = try answer.text(ifAny: "number")
+        guard answered?.isDigits(2...6) ?? true else { throw .odd("its number has not two to six digits") }
         // A website chooses the number itself so that the relay cannot choose it. If no phone can
         // answer, the answer has no number.
         if let chosen = login.number, let answered, !answered.isExactly(chosen) {
             throw .odd("its number differs from the requested one")
         }
         let asked = LoginRecord(
-            challenge: try answer.text("challenge"), username: login.username, request: request,
+            challenge: try answer.id("challenge"), username: login.username, request: request,
             number: login.number ?? answered, service: login.service, action: login.action, details: login.details,
             ip: login.ip, userAgent: login.userAgent, askedAt: askedAt)
         return OpenLogin(
             asked: asked, hasPhone: try answer.text("login").isExactly("verified"),
-            factor: answer.word(ifAny: "factor"), expiresAt: try answer.timestamp("expires_at"),
+            factor: try answer.text(ifAny: "factor").map { Factor(rawValue: $0) },
+            expiresAt: try answer.timestamp("expires_at"),
             areCodesLocked: answer["codes"]?.string == "locked",
             missing: try answer.words(ifAny: "missing"), number: answered)
     }
@@ -104,7 +112,7 @@ extension RelayClient {
         return try LoginOutcome(try await send(call, retries))
     }
 
-    private static func path(of challenge: String) -> String { "/challenge/\(PercentEncoding.encode(challenge))" }
+    private static func path(of challenge: String) throws(CallFault) -> String { try path(["challenge", challenge]) }
 
     /// The longest time for which the relay holds a request, in seconds.
     private static let longestHold: Int64 = 60

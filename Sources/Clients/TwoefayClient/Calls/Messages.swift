@@ -4,14 +4,20 @@ import World
 extension RelayClient {
     /// A short text for a user, which the user's phones show. It asks nothing.
     public struct Message: Sendable, Equatable {
+        /// The author of a message.
         public enum Author: String, Sendable {
             case website, `operator`
         }
 
+        /// The id of the message.
         public let id: String
+        /// The author: this website or an operator.
         public let author: Author
+        /// The title, one line.
         public let title: String
+        /// The text of the message.
         public let text: String
+        /// The time at which the message was left.
         public let createdAt: Timestamp
         /// The time when a phone of the user fetched it first; nil if none has.
         public let readAt: Timestamp?

@@ -26,18 +26,25 @@ extension RelayClient {
             public static let waiting = State(rawValue: "waiting")
             /// The change is possible: call one of the `finishRecovery` functions.
             public static let ready = State(rawValue: "ready")
+            /// The lost factor was replaced.
             public static let done = State(rawValue: "done")
+            /// Somebody has cancelled the recovery.
             public static let cancelled = State(rawValue: "cancelled")
+            /// The recovery was not finished in time.
             public static let expired = State(rawValue: "expired")
         }
 
+        /// The id of the recovery.
         public let id: String
+        /// The user who recovers the factor.
         public let username: String
         /// The lost factor; `push` stands for all phones.
         public let factor: Factor
+        /// The state of the recovery.
         public let state: State
         /// The time from which the change is possible; nil before the second proof.
         public let readyAt: Timestamp?
+        /// The time at which the recovery ends without a change.
         public let expiresAt: Timestamp
         /// The factors that can give the second proof. If it is empty in the state `opened`, only
         /// the relay's operator can.
@@ -83,6 +90,7 @@ extension RelayClient {
         return (try answer.text("handle"), try Recovery(answer))
     }
 
+    /// Returns the state of a recovery.
     public func recovery(_ handle: String) async throws(CallFault) -> Recovery {
         try Recovery(try await call("POST", "/recovery/state", ["handle": .string(handle)]))
     }
@@ -139,13 +147,17 @@ extension RelayClient {
 
     /// An entry of the list of a user's open recoveries.
     public struct OpenRecovery: Sendable, Equatable {
+        /// The id of the recovery.
         public let id: String
         /// The lost factor; `push` stands for all phones.
         public let factor: Factor
+        /// The state of the recovery.
         public let state: Recovery.State
         /// Whether the relay's operator started it; otherwise a visitor of the website did.
         public let isByOperator: Bool
+        /// The time at which the recovery began.
         public let createdAt: Timestamp
+        /// The time from which the change is possible; nil before the second proof.
         public let readyAt: Timestamp?
 
         init(_ object: JSONObject) throws(CallFault) {

@@ -13,6 +13,7 @@ public struct RelayCall: Sendable, Equatable {
     /// The longest time to wait for an answer.
     public var timeout: Duration
 
+    /// Creates a call. A body sets the field `content-type`.
     public init(
         _ method: String, _ path: String, fields: [String: String] = [:], body: JSONObject? = nil,
         timeout: Duration = .seconds(15)
@@ -53,20 +54,31 @@ public struct RelayReply: Sendable, Equatable {
     /// The bytes of the body; empty if there is none.
     public var body: [UInt8]
 
+    /// Creates an answer. Names of fields become lower case.
     public init(status: Int, fields: [String: String] = [:], body: [UInt8] = []) {
         self.status = status
         self.fields = [:]
         for (name, value) in fields { self.fields[name.lowercased()] = value }
         self.body = body
     }
+
+    /// The media type of the body, in lower case and without parameters.
+    var mediaType: String? {
+        fields["content-type"]?.split(separator: ";", omittingEmptySubsequences: false).first
+            .map { $0.trimmed.lowercased() }
+    }
+
+    /// The body as a JSON object; nil if it is none.
+    var object: JSONObject? { (try? JSONReader.read(body))?.object }
 }
 
-/// A transport to the relay: HTTP/2 over TLS with the website's client certificate, and a clock for
+/// The carrier of calls to the relay: HTTP/2 over TLS with the website's client certificate, and a clock for
 /// pauses.
 ///
-/// `HTTP2Transport` is the implementation of this library. A website that has its own HTTP client
-/// can wrap that instead.
-public protocol RelayTransport: Sendable {
+/// `HTTP2Carrier` is the implementation of this library. A website that has its own HTTP client
+/// can wrap that instead. It must neither follow redirects nor use a proxy of the environment, and
+/// it must send `RelayCall.path` as it stands.
+public protocol Carrier: Sendable {
     /// Sends a call and returns the relay's answer, refusals included.
     ///
     /// If there is no answer, it throws `.unreached` if the relay has certainly not processed the

@@ -17,17 +17,25 @@ public struct RetryPolicy: Sendable {
     /// person is waiting.
     public var longestPause: Duration
     /// The time limit for the retries of one call. No attempt starts later than this after the
-    /// first one.
+    /// first failure: a request that is held may be lost after a minute.
     public var timeout: Duration
+    /// Whether a call is repeated after 429. The pause holds up the visitor's request.
+    public var repeatsLimited: Bool
 
+    /// Creates a policy.
     public init(
         firstPause: Duration = .milliseconds(200), longestPause: Duration = .seconds(5),
-        timeout: Duration = .seconds(15)
+        timeout: Duration = .seconds(15), repeatsLimited: Bool = true
     ) {
         self.firstPause = firstPause
         self.longestPause = longestPause
         self.timeout = timeout
+        self.repeatsLimited = repeatsLimited
     }
+
+    /// The policy of `TwoefayRelay`: three seconds, and no pause for a limit.
+    static let website = RetryPolicy(
+        firstPause: .milliseconds(100), longestPause: .seconds(3), timeout: .seconds(3), repeatsLimited: false)
 
     /// A policy that never retries.
     public static let never = RetryPolicy(timeout: .zero)
@@ -38,7 +46,8 @@ public struct RetryPolicy: Sendable {
         case .unreached, .unanswered: true
         case .refused(let problem):
             switch problem.status {
-            case 429, 502, 503, 504: true
+            case 429: repeatsLimited
+            case 502, 503, 504: true
             // An earlier attempt is still being processed. Other conflicts have no `Retry-After`.
             case 409: problem.retryAfter != nil
             default: false

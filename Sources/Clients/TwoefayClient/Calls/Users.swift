@@ -27,13 +27,8 @@ extension RelayClient {
         _ username: String, email: String? = nil, phone: String? = nil, displayName: String? = nil,
         language: String? = nil, expiresAt: Timestamp? = nil
     ) async throws(CallFault) -> Registered {
-        var body: JSONObject = ["username": .string(username)]
-        for (name, value) in [
-            ("email", email), ("phone", phone), ("display_name", displayName), ("language", language),
-        ] {
-            body.set(name, value.map { .string($0) })
-        }
-        body.set("expires_at", expiresAt.map { .string($0.rfc3339) })
+        let body = Self.registration(
+            username, email: email, phone: phone, displayName: displayName, language: language, expiresAt: expiresAt)
         let answer = try await call("POST", "/register", body)
         let activation = try answer.object("activation")
         let isMailed = activation["sent_to"] != nil
@@ -42,6 +37,21 @@ extension RelayClient {
             token: try answer.text("token"),
             activation: isMailed || awaits != nil ? nil : try Activation(activation),
             mailed: isMailed ? try MailedActivation(activation) : nil, awaitsIdentity: awaits == .identity)
+    }
+
+    /// Returns the body of `POST /register`.
+    static func registration(
+        _ username: String, email: String?, phone: String?, displayName: String?, language: String?,
+        expiresAt: Timestamp?
+    ) -> JSONObject {
+        var body: JSONObject = ["username": .string(username)]
+        for (name, value) in [
+            ("email", email), ("phone", phone), ("display_name", displayName), ("language", language),
+        ] {
+            body.set(name, value.map { .string($0) })
+        }
+        body.set("expires_at", expiresAt.map { .string($0.rfc3339) })
+        return body
     }
 
     /// Creates an activation for another phone. Under the policies `enrolment: letter` and
@@ -110,10 +120,15 @@ extension RelayClient {
             case removed
         }
 
+        /// The mail address.
         public var email: Value?
+        /// The phone number for text messages.
         public var phone: Value?
+        /// The name that phones show.
         public var displayName: Value?
+        /// The language of mails and text messages, as a tag such as `de`.
         public var language: Value?
+        /// The expiry of the user.
         public var expiry: Expiry?
 
         /// The time from which no login of the user succeeds, or none.
@@ -124,6 +139,7 @@ extension RelayClient {
             case never
         }
 
+        /// Creates a change of the properties that are not nil.
         public init(
             email: Value? = nil, phone: Value? = nil, displayName: Value? = nil, language: Value? = nil,
             expiry: Expiry? = nil
@@ -223,8 +239,20 @@ extension RelayClient {
         try Device(try await call("PATCH", Self.path(username, "devices", device), body))
     }
 
-    static func path(_ username: String, _ rest: String...) -> String {
-        (["", "user", username] + rest).map(PercentEncoding.encode).joined(separator: "/")
+    static func path(_ username: String, _ rest: String...) throws(CallFault) -> String {
+        try path(["user", username] + rest)
+    }
+
+    /// Returns the path of these segments. HTTP clients and proxies resolve "." and "..".
+    static func path(_ segments: [String]) throws(CallFault) -> String {
+        var path = ""
+        for segment in segments {
+            guard !["", ".", ".."].contains(segment) else {
+                throw .unable("'\(segment)' cannot be a segment of a path")
+            }
+            path += "/" + PercentEncoding.encode(segment)
+        }
+        return path
     }
 
     static func body(_ approval: String?) -> JSONObject {

@@ -12,6 +12,7 @@ public struct LoginEvidence: Sendable, Equatable {
     /// The context that the phone showed, in base64url.
     public var context: String
 
+    /// Creates evidence from the three members of an answer.
     public init(device: String, receipt: String, context: String) {
         self.device = device
         self.receipt = receipt

@@ -6,9 +6,12 @@
 public struct LoginRecord: Sendable, Equatable {
     /// A labelled line of the request, such as an amount or a recipient.
     public struct Detail: Sendable, Equatable {
+        /// The label of the line, as the phone shows it.
         public var label: String
+        /// The value of the line.
         public var value: String
 
+        /// Creates a line.
         public init(label: String, value: String) {
             self.label = label
             self.value = value
@@ -36,6 +39,7 @@ public struct LoginRecord: Sendable, Equatable {
     /// The time of the request by the website's clock, in seconds since 1970.
     public var askedAt: Int64
 
+    /// Creates a record.
     public init(
         challenge: String, username: String, request: String, number: String?, service: String? = nil,
         action: String? = nil, details: [Detail] = [], ip: String? = nil, userAgent: String? = nil, askedAt: Int64

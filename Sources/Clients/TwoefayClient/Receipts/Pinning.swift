@@ -20,11 +20,22 @@ public struct PinnedPhone: Sendable, Equatable {
         self.key = key
         self.agreement = agreement
     }
+
+    /// Restores a pinned phone from the text that `jwk` returned; nil if it is no key.
+    public init?(device: String, jwk: String) {
+        guard let value = try? JSONReader.read(Array(jwk.utf8)), let key = try? P256PublicKey(jwk: value) else {
+            return nil
+        }
+        self.init(device: device, key: key)
+    }
+
+    /// The phone's key as the text of a JWK, for a database.
+    public var jwk: String { String(decoding: JSONWriter.write(key.jwk), as: UTF8.self) }
 }
 
 /// The check that a binding failed. In each case do not pin the key, and do not use the phone.
 public enum BindingFault: Error, Sendable, Equatable {
-    /// The entry of `devices[]` has no id, key or binding.
+    /// The entry of `devices[]` has no id or no binding.
     ///
     /// A phone that received no `k` sends no binding. In that case the website can only trust the
     /// key that the relay reports the first time.
@@ -36,24 +47,24 @@ public enum BindingFault: Error, Sendable, Equatable {
     case code
     /// The `typ` of the JWS is not `twoefay-binding+jwt`.
     case type
-    /// Claims are missing, or `v` is a version that this library does not know.
+    /// A key is missing or invalid, or `v` is a version that this library does not know.
     case claims
     /// The binding is for another website or from another relay.
     case audience
     /// The binding is for another user.
     case token
-    /// The key that the relay reports differs from the key in the binding.
+    /// The key that the relay reports differs from the key in the binding, or is missing.
     case key
 }
 
 extension BindingFault: CustomStringConvertible {
     public var description: String {
         switch self {
-        case .incomplete: "the device lacks its id, its key or its binding"
+        case .incomplete: "the device lacks its id or its binding"
         case .malformed(let why): why
         case .code: "the binding was not made with the k of this activation"
         case .type: "the JWS is not a binding"
-        case .claims: "the binding lacks claims, or has an unknown version"
+        case .claims: "the binding lacks a valid key, or has an unknown version"
         case .audience: "the binding is for another website, or from another relay"
         case .token: "the binding is for another user"
         case .key: "the relay and the phone report different keys"
@@ -91,28 +102,43 @@ public struct BindingCheck: Sendable {
     public func pinned(
         _ device: JSONObject, token: String, k: Secret
     ) throws(BindingFault) -> PinnedPhone {
-        guard let id = device["device"]?.string, let told = device["jwk"], let binding = device["binding"]?.string
-        else { throw .incomplete }
+        try pinned(device, token: token, secrets: [k]).phone
+    }
+
+    /// Checks a binding under each of the user's open secrets. Returns the phone, and the secret that
+    /// proved its key.
+    func pinned(
+        _ device: JSONObject, token: String, secrets: [Secret]
+    ) throws(BindingFault) -> (phone: PinnedPhone, k: Secret) {
+        guard let id = device["device"]?.string, let binding = device["binding"]?.string else { throw .incomplete }
         let object: JWSObject
         do throws(JWSError) {
             object = try JWS.parse(binding, algorithm: .hs256)
+        } catch .signatureLength where !binding.hasSuffix(".") {
+            throw .code
         } catch {
             throw .malformed(error.description)
         }
         // HMAC accepts a key of any length. A short one can be guessed, so it proves nothing.
-        guard k.count >= 32, object.verify(k) else { throw .code }
+        guard let k = secrets.first(where: { $0.count >= 32 && object.verify($0) }) else { throw .code }
         guard let type = object.type, type.isExactly("twoefay-binding+jwt") else { throw .type }
         guard let claims = (try? JSONReader.read(object.payload))?.object, claims["v"]?.integer == 1,
-            let audience = claims["aud"]?.string, let bound = claims["id_token"]?.string,
             let jwk = claims["jwk"], let key = try? P256PublicKey(jwk: jwk)
         else { throw .claims }
-        guard audience.isExactly(self.audience) else { throw .audience }
-        guard bound.isExactly(token) else { throw .token }
-        guard let relayed = try? P256PublicKey(jwk: told), relayed == key else { throw .key }
-        let agreement = claims["agreement"].flatMap { try? P256PublicKey(agreementJWK: $0) }
+        var agreement: P256PublicKey?
+        if let named = claims["agreement"] {
+            agreement = try? P256PublicKey(agreementJWK: named)
+            guard agreement != nil else { throw .claims }
+        }
+        guard claims["aud"]?.string.isExactly(audience) ?? false else { throw .audience }
+        guard claims["id_token"]?.string.isExactly(token) ?? false else { throw .token }
+        guard let told = device["jwk"], let relayed = try? P256PublicKey(jwk: told), relayed == key else { throw .key }
         // The relay must seal secrets to the key that the phone names, and to no other.
-        let used = device["agreement"].flatMap { $0.isNull ? nil : try? P256PublicKey(agreementJWK: $0) }
-        guard used == agreement else { throw .key }
-        return PinnedPhone(device: id, key: key, agreement: agreement)
+        if let used = device["agreement"], !used.isNull {
+            guard let agreement, (try? P256PublicKey(agreementJWK: used)) == agreement else { throw .key }
+        } else if agreement != nil {
+            throw .key
+        }
+        return (PinnedPhone(device: id, key: key, agreement: agreement), k)
     }
 }

@@ -103,12 +103,17 @@ public struct ReceiptCheck: Sendable {
         spend: (_ request: String) async -> Bool
     ) async throws(ReceiptFault) -> Approval {
         let approval = try approval(answered, to: asked, from: phones)
-        guard now - asked.askedAt <= longestAge else { throw .age }
+        try requireYoung(asked, at: now)
         guard await spend(asked.request) else { throw .requestUsed }
         return approval
     }
 
-    private func approval(
+    func requireYoung(_ asked: LoginRecord, at now: Int64) throws(ReceiptFault) {
+        guard now - asked.askedAt <= longestAge else { throw .age }
+    }
+
+    /// Checks the evidence without its age, and spends nothing.
+    func approval(
         _ answered: LoginEvidence, to asked: LoginRecord, from phones: [PinnedPhone]
     ) throws(ReceiptFault) -> Approval {
         guard let phone = phones.first(where: { $0.device.isExactly(answered.device) }) else { throw .unknownDevice }

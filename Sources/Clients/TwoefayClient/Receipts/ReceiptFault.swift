@@ -46,6 +46,12 @@ public enum ReceiptFault: Error, Sendable, Equatable {
     case digits
     /// The login request is older than this website accepts.
     case age
+    /// The login used another factor than this website asked for, or a code is said to be of a factor
+    /// that has no codes. Only `TwoefayRelay` checks this.
+    case factor
+    /// The assurance is lower than this website asked for, or higher than a code of this factor has.
+    /// Only `TwoefayRelay` checks this.
+    case assurance
 }
 
 extension ReceiptFault: CustomStringConvertible {
@@ -73,6 +79,8 @@ extension ReceiptFault: CustomStringConvertible {
         case .userVerificationAge: "the user verification is older than this website accepts, or has no age"
         case .digits: "the number has fewer digits than this website requires"
         case .age: "the login was requested too long ago"
+        case .factor: "the login used a factor that was not asked for"
+        case .assurance: "the assurance is not that of this login"
         }
     }
 }

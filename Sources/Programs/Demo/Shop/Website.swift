@@ -45,7 +45,7 @@ public final class Website: Sendable {
     /// The client for all routes that need no data of this object.
     public let relay: RelayClient
     let backgroundTasks: BackgroundTasks
-    private let carrier: HTTP2Transport
+    private let carrier: HTTP2Carrier
     private let bindings: BindingCheck
     private let receipts: ReceiptCheck
     private let time: any TimeSource
@@ -68,12 +68,12 @@ public final class Website: Sendable {
         _ access: WebsiteAccess, loop: EventLoop, time: any TimeSource, randomness: any Randomness,
         observer: @escaping MessageObserver = { _ in }
     ) throws(CallFault) {
-        carrier = try HTTP2Transport(
+        carrier = try HTTP2Carrier(
             loop: loop, relay: access.relay, authority: access.authority, certificate: access.certificate,
             key: access.key)
         backgroundTasks = BackgroundTasks(loop: loop)
         relay = RelayClient(
-            ObservedTransport(carrier: carrier, observer: observer), retries: Self.retries, time: time,
+            ObservedCarrier(carrier: carrier, observer: observer), retries: Self.retries, time: time,
             randomness: randomness)
         bindings = BindingCheck(origin: access.relay.text, website: access.name)
         receipts = ReceiptCheck(

@@ -22,13 +22,13 @@ final class RelayConnections {
     }
 
     private final class Line {
-        let transport: HTTP2Transport
+        let transport: HTTP2Carrier
         var requests = 0
         var resets = 0
 
         var isFree: Bool { requests < RelayConnections.streams && resets < RelayConnections.resets }
 
-        init(_ transport: HTTP2Transport) { self.transport = transport }
+        init(_ transport: HTTP2Carrier) { self.transport = transport }
     }
 
     /// The number of streams that the relay allows on a connection.
@@ -91,7 +91,7 @@ final class RelayConnections {
 
     private func open() throws(CallFault) -> Line {
         Line(
-            try HTTP2Transport(
+            try HTTP2Carrier(
                 loop: loop, relay: access.relay, authority: access.authority, certificate: access.certificate,
                 key: access.key))
     }

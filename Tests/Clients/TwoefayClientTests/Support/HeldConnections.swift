@@ -7,12 +7,14 @@ import TwoefayClient
 import World
 
 extension FakeRelay {
-    /// Returns the transport of a website that this relay knows.
-    func carrier(on loop: EventLoop, to address: WebAddress) throws -> HTTP2Transport {
+    /// Returns the carrier of a website that this relay knows.
+    func carrier(
+        on loop: EventLoop, to address: WebAddress, mostConnections: Int = HTTP2Carrier.usualConnections
+    ) throws -> HTTP2Carrier {
         let issued = try websites.issueClient(uri: "twoefay:website:shop", days: 1, at: SystemTime().now())
-        return try HTTP2Transport(
+        return try HTTP2Carrier(
             loop: loop, relay: address, authority: try authority.certificatePEM(),
-            certificate: try issued.certificatePEM(), key: try issued.keyPEM())
+            certificate: try issued.certificatePEM(), key: try issued.keyPEM(), mostConnections: mostConnections)
     }
 }
 
@@ -80,6 +82,6 @@ final class HeldConnections: ServerController {
             if held.contains(stream) { continuation.yield("closed \(number)") }
         }
 
-        func ended() {}
+        func ended() { continuation.yield("ended \(number)") }
     }
 }

@@ -20,11 +20,11 @@ struct RealShop {
     }
 
     /// Opens another connection of the same website.
-    func carrier() throws -> HTTP2Transport { try Self.carrier(to: relay, as: relay) }
+    func carrier() throws -> HTTP2Carrier { try Self.carrier(to: relay, as: relay) }
 
     /// - Parameter home: the relay that issued the website's certificate.
-    static func carrier(to relay: RunningRelay, as home: RunningRelay) throws -> HTTP2Transport {
-        try HTTP2Transport(
+    static func carrier(to relay: RunningRelay, as home: RunningRelay) throws -> HTTP2Carrier {
+        try HTTP2Carrier(
             origin: relay.origin, authority: try TextFile.bytes(relay.file("ca.pem")),
             certificate: try TextFile.bytes(home.directory("shop.pem")),
             key: Secret(try TextFile.bytes(home.directory("shop.key"))))

@@ -9,7 +9,7 @@ import TwoefayClient
 import World
 
 /// HTTP/2 over real TLS with a scripted relay.
-@Suite("HTTP2Transport", .timeLimit(.minutes(5)), .mayBlock) struct HTTP2TransportTests {
+@Suite("HTTP2Carrier", .timeLimit(.minutes(5)), .mayBlock) struct HTTP2CarrierTests {
     @Test func requestIsSentUnchanged() async throws {
         let relay = try FakeRelay()
         relay.answer(201, ["challenge": "c1"], fields: [.init("request-id", "r1")])
@@ -40,7 +40,7 @@ import World
         let answers = try await relay.run { _, address in
             let issued = try relay.websites.issueClient(
                 uri: "twoefay:website:shop", days: 1, at: SystemTime().now())
-            let carrier = try HTTP2Transport(
+            let carrier = try HTTP2Carrier(
                 origin: address.text, authority: try relay.authority.certificatePEM(),
                 certificate: try issued.certificatePEM(), key: try issued.keyPEM())
             let answers = try await withThrowingTaskGroup(of: Int64?.self) { group in
@@ -66,7 +66,7 @@ import World
                 on: loop, to: WebAddress(secure: true, host: "127.0.0.1", port: port.port))
             let issued = try relay.websites.issueClient(
                 uri: "twoefay:website:shop", days: 1, at: SystemTime().now())
-            let wary = try HTTP2Transport(
+            let wary = try HTTP2Carrier(
                 loop: loop, relay: address, authority: try relay.phones.certificatePEM(),
                 certificate: try issued.certificatePEM(), key: try issued.keyPEM())
             let faults = (
@@ -85,7 +85,7 @@ import World
         #expect(relay.asked.isEmpty)
     }
 
-    private static func fault(_ carrier: HTTP2Transport, _ call: RelayCall) async -> CallFault? {
+    private static func fault(_ carrier: HTTP2Carrier, _ call: RelayCall) async -> CallFault? {
         do throws(CallFault) {
             _ = try await carrier.send(call)
             return nil
@@ -103,7 +103,7 @@ import World
             ("https://relay", []), ("https://relay", Array("nonsense".utf8)),
         ] {
             let fault = #expect(throws: CallFault.self) {
-                try HTTP2Transport(origin: origin, authority: pem, certificate: certificate, key: key)
+                try HTTP2Carrier(origin: origin, authority: pem, certificate: certificate, key: key)
             }
             guard case .unable = fault else {
                 Issue.record("\(String(describing: fault))")

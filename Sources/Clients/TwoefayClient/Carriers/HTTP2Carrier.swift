@@ -6,18 +6,20 @@ import Log
 import TLS
 import World
 
-/// A transport over HTTP/2 with the website's client certificate, with one connection for new
-/// calls.
+/// The built-in carrier: HTTP/2 with the website's client certificate, over a pool of connections.
 ///
-/// It opens the connection when a call needs it, and again after the connection was closed or
-/// stopped answering (see `RelayConnection`). If an earlier connection accepts no new calls, its
+/// The relay allows 100 streams on a connection, and a call that the relay holds occupies one for up
+/// to a minute. A call uses the oldest connection with a free stream. If there is none, the carrier
+/// opens another connection, up to `mostConnections`; beyond that, the call waits for a stream. A
+/// connection that was idle for half a minute is closed unless it is the only one. One that was closed
+/// or stopped answering (see `RelayConnection`) is replaced. If a connection accepts no new calls, its
 /// calls may still finish there.
 ///
 /// The actor runs on an event loop: on its own one, or on one that the website passes. Invariant:
 /// each call is resumed exactly once, by its answer, a failure or its cancellation. Tested in
-/// `HTTP2TransportTests.swift`.
-public actor HTTP2Transport: RelayTransport {
-    /// A call that waits for the connection or for its answer. It is resumed once.
+/// `HTTP2CarrierTests.swift`.
+public actor HTTP2Carrier: Carrier {
+    /// A call that waits for a connection or for its answer. It is resumed once.
     private struct Waiting {
         let request: ClientRequest
         let deadline: Duration
@@ -37,8 +39,10 @@ public actor HTTP2Transport: RelayTransport {
     private nonisolated let loop: EventLoop
     private let group: LoopGroup?
     private let tls: TLSClientContext
-    /// The connection for new calls; nil before the first one.
-    private var line: RelayConnection?
+    /// The most connections for new calls.
+    public nonisolated let mostConnections: Int
+    /// The connections for new calls, the oldest first.
+    private var lines: [RelayConnection] = []
     private var isOpening = false
     private var isClosed = false
     private var last: UInt64 = 0
@@ -47,14 +51,18 @@ public actor HTTP2Transport: RelayTransport {
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    /// Creates a transport with its own thread, which ends with the transport.
+    /// Creates a carrier with its own thread, which ends with the carrier.
     ///
     /// - Parameters:
     ///   - origin: the origin of the relay, as in its settings: `https://host:port`.
     ///   - authority: the authority that signed the relay's certificate, as PEM.
     ///   - certificate: the website's certificate, as PEM.
     ///   - key: the website's private key.
-    public init(origin: String, authority: [UInt8], certificate: [UInt8], key: Secret) throws(CallFault) {
+    ///   - mostConnections: the most connections at once, at least one.
+    public init(
+        origin: String, authority: [UInt8], certificate: [UInt8], key: Secret,
+        mostConnections: Int = HTTP2Carrier.usualConnections
+    ) throws(CallFault) {
         guard let relay = WebAddress(origin) else {
             throw .unable("the relay's origin must be https://host:port, not '\(origin)'")
         }
@@ -65,17 +73,22 @@ public actor HTTP2Transport: RelayTransport {
         } catch {
             throw .unable("cannot start a thread: \(error.description)")
         }
-        self.init(loop: group.loops[0], group: group, relay: relay, tls: tls)
+        self.init(loop: group.loops[0], group: group, relay: relay, tls: tls, mostConnections)
     }
 
-    /// Creates a transport on an event loop that the website owns.
+    /// Creates a carrier on an event loop that the website owns.
     public init(
-        loop: EventLoop, relay: WebAddress, authority: [UInt8], certificate: [UInt8], key: Secret
+        loop: EventLoop, relay: WebAddress, authority: [UInt8], certificate: [UInt8], key: Secret,
+        mostConnections: Int = HTTP2Carrier.usualConnections
     ) throws(CallFault) {
-        self.init(loop: loop, group: nil, relay: relay, tls: try Self.context(authority, certificate, key))
+        self.init(
+            loop: loop, group: nil, relay: relay, tls: try Self.context(authority, certificate, key), mostConnections)
     }
 
-    private init(loop: EventLoop, group: LoopGroup?, relay: WebAddress, tls: TLSClientContext) {
+    private init(
+        loop: EventLoop, group: LoopGroup?, relay: WebAddress, tls: TLSClientContext, _ mostConnections: Int
+    ) {
+        self.mostConnections = max(1, mostConnections)
         self.loop = loop
         self.group = group
         self.relay = relay
@@ -83,7 +96,7 @@ public actor HTTP2Transport: RelayTransport {
     }
 
     isolated deinit {
-        line?.close()
+        for line in lines { line.close() }
         group?.stopAndJoin()
     }
 
@@ -138,9 +151,10 @@ public actor HTTP2Transport: RelayTransport {
     /// `.unreached`.
     public func close() {
         isClosed = true
-        line?.close()
+        for line in lines { line.close() }
+        lines = []
         for earlier in waiting.values.compactMap(\.line) { earlier.close() }
-        for number in waiting.keys { end(number, .failure(.unreached("the transport is closed"))) }
+        for number in waiting.keys { end(number, .failure(.unreached("the carrier is closed"))) }
     }
 
     private func next() -> UInt64 {
@@ -149,12 +163,19 @@ public actor HTTP2Transport: RelayTransport {
     }
 
     private func begin(_ number: UInt64) {
-        guard !isClosed else { return end(number, .failure(.unreached("the transport is closed"))) }
-        guard let line, line.isOpen else { return open() }
+        guard !isClosed else { return end(number, .failure(.unreached("the carrier is closed"))) }
+        lines.removeAll { !$0.isOpen }
+        let free = lines.first { $0.isFree }
+        guard free != nil || lines.count == mostConnections else { return open() }
+        if let line = free ?? lines.min(by: { $0.calls < $1.calls }) { send(number, on: line) }
+    }
+
+    private func send(_ number: UInt64, on line: RelayConnection) {
         guard let call = waiting[number] else { return }
         waiting[number]?.line = line
         let sent = line.send(call.request, deadline: call.deadline) { result in
             self.end(number, result.mapError(Self.fault))
+            self.rest(line)
         }
         waiting[number]?.sent = sent
     }
@@ -178,10 +199,9 @@ public actor HTTP2Transport: RelayTransport {
         given.continuation.resume(returning: .failure(.cancelled))
     }
 
-    // MARK: The connection
+    // MARK: The connections
 
-    /// Opens a connection. Calls that arrive meanwhile use the same one, or fail with the same
-    /// reason.
+    /// Opens a connection. Calls that arrive meanwhile wait for it, too.
     private func open() {
         guard !isOpening else { return }
         isOpening = true
@@ -201,20 +221,49 @@ public actor HTTP2Transport: RelayTransport {
 
     private func opened(_ fresh: HTTP2Client) {
         isOpening = false
-        line = RelayConnection(fresh, on: loop)
         if isClosed { fresh.close() }
         // A relay that shuts down may have sent GOAWAY already. The retry policy decides about
         // another attempt.
         guard fresh.state == .open else { return failed("the relay closed the connection at once") }
+        lines.append(RelayConnection(fresh, on: loop))
         for number in unsent { begin(number) }
     }
 
+    /// Lets the waiting calls wait for a stream of another connection. Without one they fail.
     private func failed(_ reason: String) {
         isOpening = false
-        for number in unsent { end(number, .failure(.unreached(reason))) }
+        lines.removeAll { !$0.isOpen }
+        for number in unsent {
+            if let line = lines.min(by: { $0.calls < $1.calls }) {
+                send(number, on: line)
+            } else {
+                end(number, .failure(.unreached(reason)))
+            }
+        }
+    }
+
+    /// Closes a connection that stays idle, unless it is the only one.
+    private func rest(_ line: RelayConnection) {
+        guard line.calls == 0, lines.count > 1 else { return }
+        let (line, total) = (LoopBound(line, on: loop), line.total)
+        // Weak, so that the carrier need not live until then.
+        loop.schedule(after: Self.idle) { [weak self] in
+            self?.assumeIsolated { $0.closeIdle(line.value, total) }
+        }
+    }
+
+    private func closeIdle(_ line: RelayConnection, _ total: Int) {
+        guard line.calls == 0, line.total == total, lines.count > 1 else { return }
+        lines.removeAll { $0 === line }
+        line.close()
     }
 
     private var unsent: [UInt64] { waiting.filter { $0.value.sent == nil }.keys.sorted() }
+
+    /// The usual limit of connections: 1600 calls at once.
+    public static let usualConnections = 16
+    /// The time after which an idle connection is closed.
+    private static let idle = Duration.seconds(30)
 
     // MARK: Time
 

@@ -16,7 +16,11 @@ import World
 final class RelayConnection {
     private let loop: EventLoop
     private let client: HTTP2Client
-    private var calls = 0
+    /// The number of calls under way.
+    private(set) var calls = 0
+    /// The number of calls that this connection was given.
+    private(set) var total = 0
+    private var resets = 0
     private var beat: TimerID?
     private var isAsked = false
     /// The time of the last answer or PING answer from the relay.
@@ -31,6 +35,9 @@ final class RelayConnection {
     /// Whether the connection accepts new calls.
     var isOpen: Bool { client.state == .open }
 
+    /// Whether the relay allows another stream now.
+    var isFree: Bool { isOpen && calls < client.peerMaxConcurrentStreams }
+
     /// Sends a request.
     ///
     /// - Parameter completion: called once, possibly before this function returns.
@@ -39,6 +46,7 @@ final class RelayConnection {
         completion: @escaping (Result<Response, RequestFailure>) -> Void
     ) -> HTTP2Client.Sent {
         calls += 1
+        total += 1
         // After an idle period the connection may be dead. A PING now detects that early enough for
         // another attempt.
         if loop.time.instant() - heard >= Self.rest { ask() }
@@ -49,7 +57,13 @@ final class RelayConnection {
         }
     }
 
-    func giveUp(_ sent: HTTP2Client.Sent) { client.giveUp(sent) }
+    /// Gives up a call, which resets its stream. The relay ends connections with many resets, so the
+    /// connection accepts no more calls before that: other calls must not pay for it.
+    func giveUp(_ sent: HTTP2Client.Sent) {
+        resets += 1
+        client.giveUp(sent)
+        if resets == Self.mostResets { client.retire() }
+    }
 
     /// Closes the connection and ends its calls.
     func close() { client.close() }
@@ -88,6 +102,9 @@ final class RelayConnection {
         }
     }
 
+    /// The number of resets after which the connection accepts no more calls. The relay allows twice as
+    /// many at once.
+    private static let mostResets = 100
     /// The interval of the PINGs, and the idle time after which a call sends one first.
     private static let rest = Duration.seconds(15)
 }

@@ -4,7 +4,7 @@ import TestSupport
 import TwoefayClient
 
 /// A relay with scripted answers, and a clock that only pauses move.
-final class ScriptedTransport: RelayTransport {
+final class ScriptedCarrier: Carrier {
     private struct State {
         var lines: [Result<RelayReply, CallFault>]
         var calls: [RelayCall] = []
@@ -14,7 +14,9 @@ final class ScriptedTransport: RelayTransport {
     let time = TestTime()
     private let state: Mutex<State>
 
-    init(_ lines: Result<RelayReply, CallFault>...) { state = Mutex(State(lines: lines)) }
+    init(lines: [Result<RelayReply, CallFault>]) { state = Mutex(State(lines: lines)) }
+
+    convenience init(_ lines: Result<RelayReply, CallFault>...) { self.init(lines: lines) }
 
     var calls: [RelayCall] { state.withLock { $0.calls } }
     var pauses: [Duration] { state.withLock { $0.pauses } }
@@ -39,13 +41,18 @@ final class ScriptedTransport: RelayTransport {
 
 extension Result where Success == RelayReply, Failure == CallFault {
     static func reply(_ status: Int, _ body: JSONObject? = nil, fields: [String: String] = [:]) -> Self {
-        .success(RelayReply(status: status, fields: fields, body: body.map { JSONWriter.write($0) } ?? []))
+        guard var body else { return .success(RelayReply(status: status, fields: fields)) }
+        let isProblem = status >= 400
+        if isProblem { body["status"] = .integer(Int64(status)) }
+        let type = ["content-type": isProblem ? "application/problem+json" : "application/json"]
+        return .success(
+            RelayReply(status: status, fields: type.merging(fields) { $1 }, body: JSONWriter.write(body)))
     }
 
     /// Returns a refusal in the relay's format.
     static func problem(_ status: Int, _ code: String, retryAfter: Int? = nil) -> Self {
         .reply(
-            status, ["code": .string(code), "detail": "for a test", "status": .integer(Int64(status))],
+            status, ["code": .string(code), "detail": "for a test"],
             fields: retryAfter.map { ["Retry-After": String($0)] } ?? [:])
     }
 

@@ -1,8 +1,8 @@
 import TwoefayClient
 
 /// A transport that reports every call and answer to an observer.
-struct ObservedTransport: RelayTransport {
-    let carrier: HTTP2Transport
+struct ObservedCarrier: Carrier {
+    let carrier: HTTP2Carrier
     let observer: MessageObserver
 
     func send(_ call: RelayCall) async throws(CallFault) -> RelayReply {
