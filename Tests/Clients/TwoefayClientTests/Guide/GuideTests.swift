@@ -21,7 +21,9 @@ import World
     }
 
     /// The tests of each package run its README's code; the guide must show the same.
-    @Test(arguments: ["python", "node", "php", "go"]) func guideShowsTheCodeOfThePackage(language: String) throws {
+    @Test(arguments: ["python", "node", "php", "go", "swift"]) func guideShowsTheCodeOfThePackage(language: String)
+        throws
+    {
         let readme = try TextFile.read("\(GuidePage.root)/clients/\(language)/README.md")
         let section = try #require(readme.components("## Level one").dropFirst().first)
         let code = try #require(section.components("\n```\n").first?.components("```").dropFirst().first)
