@@ -133,6 +133,8 @@ struct OpenAPITests {
         // Both forms need the token, and only the form of phones the code.
         #expect(body("bindPhone")?["required"] == ["id_token"])
         #expect(body("login")?["not"] == ["properties": ["token": ["not": [:]], "username": ["not": [:]]]])
+        let absent: JSONValue = ["properties": ["username": ["not": [:]], "device": ["not": [:]]]]
+        #expect(body("verifyOTP")?["not"] == ["anyOf": [absent, ["required": ["username", "device"]]]])
         #expect(named["register"]?["security"] == [["website": []]])
         #expect(named["bindPhone"]?["security"] == [[:], ["website": []]])
         #expect(named["showPIN"]?["security"] == [["phone": []], ["proof": []]])

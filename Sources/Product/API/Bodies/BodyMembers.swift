@@ -7,8 +7,8 @@ import Relay
 enum BodyMembers {
     /// Adds a fault for every error, so that a developer sees all of them at once.
     static func check(
-        _ object: JSONObject, _ parameters: [Parameter], oneOf: [String] = [], inside prefix: String = "",
-        _ faults: inout [FieldFault]
+        _ object: JSONObject, _ parameters: [Parameter], oneOf: [String] = [], isExclusive: Bool = false,
+        inside prefix: String = "", _ faults: inout [FieldFault]
     ) {
         for parameter in parameters {
             if let value = object[parameter.name] {
@@ -17,7 +17,15 @@ enum BodyMembers {
                 faults.append(.missing(prefix + parameter.name))
             }
         }
-        if !oneOf.isEmpty, !oneOf.contains(where: { object[$0] != nil }), let first = oneOf.first {
+        let given = oneOf.filter { object[$0] != nil }
+        if isExclusive, given.count > 1 {
+            faults.append(
+                FieldFault(
+                    prefix + given[1], .mismatch,
+                    LocalizedText(
+                        "must not be given beside \(given[0])", de: "darf nicht neben \(given[0]) stehen")))
+        }
+        if given.isEmpty, let first = oneOf.first {
             let others = oneOf.dropFirst().joined(separator: ", ")
             faults.append(
                 FieldFault(
@@ -58,7 +66,10 @@ enum BodyMembers {
     /// - Parameters:
     ///   - required: the names of the required parameters; nil if each parameter says so itself.
     ///   - oneOf: the parameters of which at least one must be given.
-    static func schema(_ parameters: [Parameter], required: Set<String>? = nil, oneOf: [String] = []) -> JSONObject {
+    ///   - isExclusive: whether only one of these may be given.
+    static func schema(
+        _ parameters: [Parameter], required: Set<String>? = nil, oneOf: [String] = [], isExclusive: Bool = false
+    ) -> JSONObject {
         var properties = JSONObject()
         for parameter in parameters {
             var schema = parameter.schema
@@ -72,8 +83,9 @@ enum BodyMembers {
         if !needed.isEmpty { object.set("required", .array(needed.map { .string($0.name) })) }
         if !oneOf.isEmpty {
             // Not one without all of them. Generators make one type from this, and several from `anyOf`.
-            let absent = JSONObject(oneOf.map { ($0, ["not": [:]]) })
-            object.set("not", ["properties": .object(absent)])
+            let absent: JSONValue = ["properties": .object(JSONObject(oneOf.map { ($0, ["not": [:]]) }))]
+            let both: JSONValue = ["required": .array(oneOf.map { .string($0) })]
+            object.set("not", isExclusive ? ["anyOf": [absent, both]] : absent)
         }
         return object
     }

@@ -24,7 +24,7 @@ extension Field where Value == BrowserText {
             name: name,
             summary:
                 "\(summary). What cannot be shown is left out, and what follows \(limit) characters",
-            schema: ["type": ["string", "null"]]
+            schema: ["type": ["string", "null"], "pattern": .string(FieldPattern.any)]
         ) { value, parameter, faults in
             if value == .null { return BrowserText(nil, limit: limit) }
             guard let text = value.string else {

@@ -90,7 +90,8 @@ extension Field where Value == String {
 
     /// A text that the verb checks itself. Its length is limited only by the body.
     static func plain(_ name: String, _ summary: String) -> Field {
-        Field(name: name, summary: summary, schema: ["type": "string"]) { value, parameter, faults in
+        Field(name: name, summary: summary, schema: ["type": "string", "pattern": .string(FieldPattern.any)]) {
+            value, parameter, faults in
             if value.string == nil { faults.append(FieldFault(parameter, .type, mustBeString)) }
             return value.string
         }
@@ -168,9 +169,14 @@ extension Field where Value == Bool {
 }
 
 extension Field where Value == JSONValue {
-    /// An object that the verb reads itself. Its size is limited only by the body.
-    static func object(_ name: String, _ summary: String) -> Field {
-        Field(name: name, summary: summary, schema: ["type": "object"]) { value, parameter, faults in
+    /// An object that the verb reads itself: the members only describe what callers send. Its size is
+    /// limited only by the body.
+    static func object(_ name: String, _ summary: String, of members: JSONObject, required: [String]) -> Field {
+        let schema: JSONObject = [
+            "type": "object", "properties": .object(members), "additionalProperties": false,
+            "required": .array(required.map { .string($0) }),
+        ]
+        return Field(name: name, summary: summary, schema: schema) { value, parameter, faults in
             guard value.object != nil else {
                 faults.append(
                     FieldFault(parameter, .type, LocalizedText("must be an object", de: "muss ein Objekt sein")))
@@ -184,7 +190,10 @@ extension Field where Value == JSONValue {
 extension Field where Value == Timestamp {
     /// A time in UTC, as RFC 3339 writes it.
     static func time(_ name: String, _ summary: String) -> Field {
-        let schema: JSONObject = ["type": "string", "format": "date-time", "pattern": .string(FieldPattern.time)]
+        let schema: JSONObject = [
+            "type": "string", "format": "date-time", "pattern": .string(FieldPattern.time),
+            "not": ["type": "string", "pattern": .string(FieldPattern.lastDay)],
+        ]
         return Field(name: name, summary: summary, schema: schema) { value, parameter, faults in
             guard let text = value.string else {
                 faults.append(FieldFault(parameter, .type, mustBeString))
@@ -204,6 +213,12 @@ extension Field where Value == Timestamp {
     }
 }
 
+extension JSONValue {
+    /// The value of a number without a fraction, which may be written as 6.0: JSON Schema has no
+    /// difference between the two, and PHP writes a float so.
+    fileprivate var wholeNumber: Int64? { integer ?? number.flatMap { Int64(exactly: $0) } }
+}
+
 extension Field where Value == Int {
     static func integer(_ name: String, _ range: ClosedRange<Int>, _ summary: String) -> Field {
         let (low, high) = (range.lowerBound, range.upperBound)
@@ -211,7 +226,7 @@ extension Field where Value == Int {
             name: name, summary: summary,
             schema: ["type": "integer", "minimum": .integer(Int64(low)), "maximum": .integer(Int64(high))]
         ) { value, parameter, faults in
-            guard let number = value.integer else {
+            guard let number = value.wholeNumber else {
                 faults.append(
                     FieldFault(
                         parameter, .type, LocalizedText("must be a whole number", de: "muss eine ganze Zahl sein")))

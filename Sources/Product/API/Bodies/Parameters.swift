@@ -11,14 +11,14 @@ enum Parameters {
         rule: FieldRule.username
     ).like(FieldPattern.line)
     static let email = Field.text("email", limit: 254, "An e-mail address", rule: FieldRule.email)
-        .like(FieldPattern.email)
+        .like(FieldPattern.email).unlike(FieldPattern.longMailbox)
     static let phone = Field.text("phone", limit: 16, "A telephone number in E.164 form", rule: FieldRule.phone)
         .like(FieldPattern.phone)
     static let displayName = Field.line("display_name", limit: 128, "The name by which messages address the user")
     static let language = Field.text(
         "language", limit: 256, "The language of messages to the user: a tag, or a full Accept-Language value",
         rule: FieldRule.language
-    ).like(FieldPattern.language)
+    ).like(FieldPattern.language).unlike(FieldPattern.longTag)
     static let expiresAt = Field.time(
         "expires_at", "The time from which no login of the user succeeds, such as 2026-12-31T23:00:00Z")
     static let token = Field.id("token", "The user's token from /register")
@@ -31,9 +31,15 @@ enum Parameters {
         "The phone's device token at the push service; empty or left out if the phone polls")
     static let activationCode = Field.opaque("activation_code", limit: 64, "From the activation; works once")
     static let proof = Field.opaque("proof", limit: 8192, "A twoefay-enrol+jwt, signed by the phone's new key")
+        .like(FieldPattern.jws)
     static let binding = Field.opaque("binding", limit: 4096, "A twoefay-binding+jwt, passed on to the website")
     static let attestation = Field.object(
-        "attestation", "The platform's statement about the key: format, and key_id and object, or chain")
+        "attestation", "The platform's statement about the key: format, and key_id and object, or chain",
+        of: [
+            "format": ["type": "string", "enum": ["apple-appattest", "android-key"]], "key_id": base64URL,
+            "object": base64URL, "chain": ["type": "array", "items": base64URL],
+        ], required: ["format"])
+    private static let base64URL: JSONValue = ["type": "string", "pattern": .string(FieldPattern.opaque)]
     static let assertion = Field.opaque(
         "assertion", limit: 5500, "An assertion of App Attest over the answer, in base64url")
     static let certificateRequest = Field.text(
@@ -54,21 +60,28 @@ enum Parameters {
     static let deviceVerified = Field.flag(
         "verified", "true: the user has the phone, which was in doubt after a restore of the relay's store")
     static let signedPushToken = Field.opaque(
-        "dev_token", limit: 8192, "A twoefay-token+jwt with the new device token or none, signed by the phone's key")
+        "dev_token", limit: 8192, "A twoefay-token+jwt with the new device token or none, signed by the phone's key"
+    ).like(FieldPattern.jws)
     static let renewal = Field.flag("certificate", "true: a new certificate for the phone's key")
     static let deviceID = Field.id("device", "The id of a phone, which stands for its user")
     static let status = Field.opaque(
-        "status", limit: 8192, "A twoefay-status+jwt with the phone's report about itself, signed by the phone's key")
+        "status", limit: 8192, "A twoefay-status+jwt with the phone's report about itself, signed by the phone's key"
+    ).like(FieldPattern.jws)
     static let goodbye = Field.opaque(
-        "goodbye", limit: GoodbyeStatement.maxBytes, "A twoefay-goodbye+jwt, signed by the phone's key")
+        "goodbye", limit: GoodbyeStatement.maxBytes, "A twoefay-goodbye+jwt, signed by the phone's key"
+    ).like(FieldPattern.jws)
     static let pinStatement = Field.opaque(
-        "pin", limit: PINStatement.maxBytes, "A twoefay-pin+jwt, signed by the phone's key")
+        "pin", limit: PINStatement.maxBytes, "A twoefay-pin+jwt, signed by the phone's key"
+    ).like(FieldPattern.jws)
     static let pinSignature = Field.opaque(
-        "pin_signature", limit: 86, "The signature of the PIN's key over the same bytes, in base64url")
+        "pin_signature", limit: 86, "The signature of the PIN's key over the same bytes, in base64url"
+    ).like(FieldPattern.ecdsa)
     static let pukSignature = Field.opaque(
-        "puk_signature", limit: 86, "The signature of the PUK's key over the same bytes, in base64url")
+        "puk_signature", limit: 86, "The signature of the PUK's key over the same bytes, in base64url"
+    ).like(FieldPattern.ecdsa)
     static let secretRequest = Field.opaque(
-        "request", limit: 8192, "A twoefay-secret+jwt, signed by the phone's key")
+        "request", limit: 8192, "A twoefay-secret+jwt, signed by the phone's key"
+    ).like(FieldPattern.jws)
     static let tag = Field.text("tag", limit: CertificateTag.nameLimit, "A tag of the policy certificate-tags") {
         text in
         CertificateTag.isName(text)
@@ -78,14 +91,17 @@ enum Parameters {
                 de: "muss aus Kleinbuchstaben, Ziffern und Bindestrichen bestehen und mit einem Buchstaben beginnen")
     }.like(FieldPattern.tag)
     static let certificateProof = Field.opaque(
-        "proof", limit: 8192, "A twoefay-certificate+jwt about tag and csr, signed by the phone's enrolment key")
+        "proof", limit: 8192, "A twoefay-certificate+jwt about tag and csr, signed by the phone's enrolment key"
+    ).like(FieldPattern.jws)
     static let signer = Field.id("device", "The id of the phone that has signed")
     static let hash = Field.opaque("hash", limit: 64, "The SHA-256 of the document, in base64url")
         .like(FieldPattern.digest)
     static let statement = Field.opaque(
-        "statement", limit: SignedDocument.maxBytes, "A twoefay-document+jwt about the document")
+        "statement", limit: SignedDocument.maxBytes, "A twoefay-document+jwt about the document"
+    )
     static let signature = Field.opaque(
-        "signature", limit: 128, "For a tag that is marked raw: an ECDSA signature over the hash, in DER and base64")
+        "signature", limit: 128, "For a tag that is marked raw: an ECDSA signature over the hash, in DER and base64"
+    ).like(FieldPattern.base64)
     static let revocationCode = Field.opaque(
         "revocation_code", limit: 20, "The code from /verify: 20 letters, digits, - and _"
     ).like(FieldPattern.revocationCode)

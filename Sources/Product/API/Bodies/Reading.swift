@@ -23,7 +23,7 @@ extension Form {
         where pathParameters[name] != nil || parameters.contains(where: { $0.name == name }) {
             adopt(name, request.fields.values(name), pathParameters: pathParameters, into: &object, &faults)
         }
-        BodyMembers.check(object, parameters, oneOf: oneOf, &faults)
+        BodyMembers.check(object, parameters, oneOf: oneOf, isExclusive: isExclusive, &faults)
         guard faults.isEmpty else { throw .invalid(faults) }
         return object
     }

@@ -174,10 +174,13 @@ enum DocsSchema {
         return head + table("Members", rows) + choice(object)
     }
 
-    /// The members of which at least one must be given.
+    /// The members of which at least one, or exactly one, must be given.
     private static func choice(_ schema: JSONObject) -> String {
-        guard let names = schema["not"]?.object?["properties"]?.object?.names else { return "" }
-        return "<p>At least one of \(names.map { "<code>\(DocsPage.escape($0))</code>" }.joined(separator: ", ")).</p>"
+        let forbidden = schema["not"]?.object
+        let absent = forbidden?["anyOf"]?.array?.first?.object ?? forbidden
+        guard let names = absent?["properties"]?.object?.names else { return "" }
+        let number = forbidden?["anyOf"] == nil ? "At least" : "Exactly"
+        return "<p>\(number) one of \(names.map { "<code>\(DocsPage.escape($0))</code>" }.joined(separator: ", ")).</p>"
     }
 
     static func table(_ caption: String, _ rows: [String]) -> String {

@@ -100,7 +100,7 @@ struct OpenAPIOperation {
             parameters += form.parameters.filter { new in !parameters.contains { $0.name == new.name } }
         }
         let oneOf = forms.allSatisfy { !$0.oneOf.isEmpty } ? first.oneOf : []
-        var schema = BodyMembers.schema(parameters, required: required, oneOf: oneOf)
+        var schema = BodyMembers.schema(parameters, required: required, oneOf: oneOf, isExclusive: first.isExclusive)
         if let original = forms.first(where: \.isOriginal) {
             let names = original.parameters.map(\.name).joined(separator: ", ")
             schema.set(

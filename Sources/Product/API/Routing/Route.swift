@@ -87,6 +87,8 @@ final class Form: Sendable {
     let parameters: [Parameter]
     /// The parameters of which at least one must be given.
     let oneOf: [String]
+    /// Whether only one of them may be given.
+    let isExclusive: Bool
     /// Whether this is the original form, in which a website answers for its own users. It is only
     /// for websites whose policy is `answers: website`. Other websites are refused.
     let isOriginal: Bool
@@ -100,13 +102,14 @@ final class Form: Sendable {
     let problems: KeyValuePairs<Problem.Code, String>
 
     init(
-        _ action: Action, _ parameters: [Parameter] = [], oneOf: [String] = [], isOriginal: Bool = false,
-        claimsKeys: Bool = false, isSafe: Bool = false,
+        _ action: Action, _ parameters: [Parameter] = [], oneOf: [String] = [], isExclusive: Bool = false,
+        isOriginal: Bool = false, claimsKeys: Bool = false, isSafe: Bool = false,
         answers: [Answer], problems: KeyValuePairs<Problem.Code, String> = [:]
     ) {
         self.action = action
         self.parameters = parameters
         self.oneOf = oneOf
+        self.isExclusive = isExclusive
         self.isOriginal = isOriginal
         self.claimsKeys = claimsKeys
         self.isSafe = isSafe

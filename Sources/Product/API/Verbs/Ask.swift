@@ -18,7 +18,10 @@ enum Ask {
                     P.expiresIn.optional, P.factors.optional, P.minAssurance.optional, P.knownBrowser.optional,
                 ], oneOf: ["token", "username"], claimsKeys: true,
                 answers: [Answer(201, "The challenge is open", .openedLogin)],
-                problems: [.notFound: "there is no such user", .limited: "too many logins of this user"])),
+                problems: [
+                    .notFound: "there is no such user", .conflict: "token is of another user than username",
+                    .limited: "too many logins of this user",
+                ])),
         Route(
             "beginFactor", "POST", "/challenge/{challenge}/factor",
             "Begins a factor of a challenge now, or sends its code again",

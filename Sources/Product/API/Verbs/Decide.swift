@@ -50,6 +50,8 @@ enum Decide {
                 answers: [Answer(200, "The result; after a wrong code login is failure", .loginResult)],
                 problems: [
                     .notFound: notFound, .codesLocked: "too many codes of the user were wrong",
+                    .forbidden: "token alone, and the policy is not answers: website",
+                    .conflict: "token is of another user than challenge",
                     .alreadyDecided: decided, .limited: "too soon after a wrong code",
                 ])),
         Route(

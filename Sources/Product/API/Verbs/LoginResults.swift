@@ -13,7 +13,11 @@ enum LoginResults {
             Form(
                 .website(auth), [P.challenge.optional, P.token.optional], oneOf: ["challenge", "token"], isSafe: true,
                 answers: [Answer(200, "The result", .toldResult)],
-                problems: [.notFound: "there is no such challenge or user"]))
+                problems: [
+                    .notFound: "there is no such challenge or user",
+                    .forbidden: "token alone, and the policy is not answers: website",
+                    .conflict: "token is of another user than challenge",
+                ]))
     ]
 
     @Sendable static func auth(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {

@@ -26,7 +26,7 @@ enum TaggedCertificates {
             Form(
                 .website(verify),
                 [P.signer.required, P.tag.required, P.hash.required, P.statement.optional, P.signature.optional],
-                oneOf: ["statement", "signature"],
+                oneOf: ["statement", "signature"], isExclusive: true,
                 answers: [Answer(200, "Whether the signature counts, and whose it is", .signatureVerdict)],
                 problems: [
                     .forbidden: "the tag does not allow this form of signature",
@@ -47,17 +47,11 @@ enum TaggedCertificates {
     @Sendable private static func verify(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {
         guard let device: DeviceID = try call.id(P.signer) else { throw .notFound }
         let evidence: SignatureQuestion.Evidence
-        switch (call[P.statement], call[P.signature]) {
-        case (let statement?, nil): evidence = .statement(statement)
-        case (nil, let signature?):
-            guard let der = Base64.decode(signature) else { throw Self.malformed("signature") }
+        if let statement = call[P.statement] {
+            evidence = .statement(statement)
+        } else {
+            guard let der = Base64.decode(try call.required(P.signature)) else { throw Self.malformed("signature") }
             evidence = .raw(der)
-        default:
-            throw .invalid([
-                FieldFault(
-                    "signature", .mismatch,
-                    LocalizedText("must not be given beside statement", de: "darf nicht neben statement stehen"))
-            ])
         }
         guard let digest = Base64URL.decode(try call.required(P.hash)), digest.count == 32 else {
             throw Self.malformed("hash")

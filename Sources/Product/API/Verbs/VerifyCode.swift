@@ -12,7 +12,7 @@ enum VerifyCode {
             "Checks a code of a user's app or token outside a login, and uses it up",
             Form(
                 .website(verify), [P.username.optional, P.deviceID.optional, P.otp.required],
-                oneOf: ["username", "device"],
+                oneOf: ["username", "device"], isExclusive: true,
                 answers: [
                     Answer(
                         200, "Whether the code was right; a wrong one counts as a failure",
@@ -34,19 +34,10 @@ enum VerifyCode {
         return .answer(APIResponse(200, body))
     }
 
-    /// The user or the phone that the request names, but not both.
+    /// The user or the phone that the request names.
     private static func owner(_ call: VerbCall) throws(Refusal) -> CodeOwner {
-        let device: DeviceID? = try call.id(P.deviceID)
-        switch (call[P.username], device) {
-        case (let name?, nil): return .username(name)
-        case (nil, let device?): return .device(device)
-        case (_?, _?):
-            throw .invalid([
-                FieldFault(
-                    "device", .mismatch,
-                    LocalizedText("must not be given beside username", de: "darf nicht neben username stehen"))
-            ])
-        case (nil, nil): throw .notFound
-        }
+        if let name = call[P.username] { return .username(name) }
+        guard let device: DeviceID = try call.id(P.deviceID) else { throw .notFound }
+        return .device(device)
     }
 }

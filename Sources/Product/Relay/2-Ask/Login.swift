@@ -199,7 +199,7 @@ extension Relay {
         // Compare bytes, as the store does: Swift treats different encodings of a character as
         // equal.
         if let name = request.username, !name.utf8.elementsEqual(subject.username.utf8) {
-            throw .invalid([
+            throw .conflict([
                 FieldFault(
                     "username", .mismatch,
                     LocalizedText("names another user than token", de: "nennt einen anderen Benutzer als token"))

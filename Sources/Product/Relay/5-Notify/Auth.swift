@@ -58,11 +58,14 @@ extension Relay {
 
     /// The refusal of a request without a challenge. A token names a challenge only for websites
     /// that answer for their users.
-    static let challengeMissing = Refusal.invalid([.missing("challenge")])
+    static let challengeMissing = Refusal.forbidden(
+        LocalizedText(
+            "challenge must be given: token selects one only for a website whose policy is answers: website",
+            de: "challenge fehlt: token wählt nur für eine Website mit der Richtlinie answers: website eine Challenge"))
 
     func agree(_ row: ChallengeRow, _ token: UserToken?) throws(Refusal) {
         guard token == nil || token == row.token else {
-            throw .invalid([
+            throw .conflict([
                 FieldFault(
                     "token", .mismatch,
                     LocalizedText("names another user than challenge", de: "nennt einen anderen Benutzer als challenge")

@@ -64,7 +64,7 @@ struct JSONSchemaCheck {
         (rule.array ?? [rule]).contains { type in
             switch type.string {
             case "string": value.string != nil
-            case "integer": value.integer != nil
+            case "integer": value.number.flatMap { Int64(exactly: $0) } != nil
             case "boolean": value.bool != nil
             case "null": value.isNull
             case "array": value.array != nil
