@@ -116,6 +116,18 @@ struct RequestSchemaTests {
         }
     }
 
+    /// Only websites have keys, but the document has one schema for all callers of a route.
+    @Test func malformedKeyIsRefusedWhoeverSendsIt() async throws {
+        let rig = try await APIRig()
+        let shop = try await rig.site("shop")
+        let (_, phone) = try await shop.enrol("bob")
+        let (challenge, number) = try await shop.login("bob")
+        let body: JSONObject = ["challenge": .string(challenge), "number": .string(number ?? "")]
+        let refused = await phone.send("POST", "/success", body, fields: [("idempotency-key", "a b")])
+        #expect(refused.status == 400 && refused.faults == ["Idempotency-Key format"], "\(refused.text)")
+        #expect(await phone.send("POST", "/success", body, fields: [("idempotency-key", "a")]).status == 200)
+    }
+
     /// The request has the right form, but its parts are of different users, or the policy does not
     /// allow it: no schema can say so.
     @Test func rightFormIsNeverInvalid() async throws {

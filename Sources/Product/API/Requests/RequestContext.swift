@@ -45,8 +45,9 @@ final class RequestContext: Sendable {
     private func act(_ caller: Caller) async -> Outcome {
         do throws(Problem) {
             let body = try read(for: caller)
-            guard case .website(let website) = caller, route.method == "POST", !form.isSafe,
-                let key = try IdempotencyKey(request.fields)
+            // A malformed key is refused whoever sends it, because the document has one schema for all.
+            guard let key = route.takesKeys ? try IdempotencyKey(request.fields) : nil,
+                case .website(let website) = caller, !form.isSafe
             else { return await act(caller, body, as: api.relay.operations.new(), nil) }
             let repeated = IdempotentRequest(
                 website: website.id, route: route.path.text, key: key.text, content: fingerprint)
