@@ -131,7 +131,7 @@ let network = layer(
 
     tests("EventLoop", ["EventLoop", "World"]),
     tests("HTTP", ["HTTP"]),
-    tests("HTTP1Wire", ["HTTP", "HTTP1Wire", "TestSupport"]),
+    tests("HTTP1Wire", ["FuzzTargets", "HTTP", "HTTP1Wire", "TestSupport"]),
     tests("TLS", ["Bytes", "COpenSSL", "Crypto", "EventLoop", "TLS", "TestSupport", "World"]),
     tests(
         "Curl",
@@ -140,8 +140,8 @@ let network = layer(
     tests(
         "HTTP2",
         [
-            "Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP1Wire", "HTTP2", "Log", "TLS", "TestSupport",
-            "World",
+            "Bytes", "CLinux", "Crypto", "EventLoop", "FuzzTargets", "HTTP", "HTTP1Wire", "HTTP2", "Log", "TLS",
+            "TestSupport", "World",
         ]))
 
 /// The rules, verbs and routes of Twoefay, without a socket, SQL or C.
@@ -366,6 +366,8 @@ let support = layer(
             "FakeAPNs", "GSM", "HTTP", "HTTP2", "JSON", "Log", "Metrics", "Relay", "SMPP", "Storage", "TLS", "WebPush",
             "Webhooks", "World",
         ], path: "Tests/Support/TestSupport"),
+    module("FuzzTargets", ["HTTP", "HTTP1Wire"], path: "Tests/Support/FuzzTargets"),
+    tests("FuzzTargets", ["FuzzTargets", "TestSupport"]),
     tests("TestSupport", ["Log", "Storage", "TestSupport", "World"]))
 
 /// Tests of whole programs, and simulations of the relay.

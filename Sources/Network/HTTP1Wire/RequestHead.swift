@@ -34,6 +34,8 @@ public struct RequestHead: Sendable, Equatable {
         guard !target.contains(Byte.space) else { return .requestLine }
         if let fault = readVersion(line[(last + 1)...]) { return fault }
         self.method = String(decoding: method, as: UTF8.self)
+        // A reader in between may open a tunnel, whatever the target is.
+        guard self.method != "CONNECT" else { return .target }
         return readTarget(target)
     }
 

@@ -81,6 +81,9 @@ public struct RequestParser: Sendable {
         }
     }
 
+    /// The size of what is held between two reads: a part of a line, and the head so far.
+    package var heldBytes: Int { part.count + head.size }
+
     /// Returns the head, and keeps none of it. Call it once, after `Event.head` or a fault.
     public mutating func takeHead() -> RequestHead {
         defer { head = RequestHead() }

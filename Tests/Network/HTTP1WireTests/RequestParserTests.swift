@@ -1,66 +1,21 @@
+import FuzzTargets
 import HTTP
 import TestSupport
 import Testing
 
 @testable import HTTP1Wire
 
-/// A server that answers each whole request with 200, without I/O.
-private struct PureServer {
-    private static let origin = WebAddress(secure: true, host: "localhost", port: nil)
-    private var parser = RequestParser(limits: RequestParser.Limits(headBytes: 32_768, fields: 100))
-    private(set) var answers: [Int] = []
-    private(set) var isClosed = false
-    private(set) var bodies: [[UInt8]] = []
-    private(set) var heads: [RequestHead] = []
-    private(set) var eventsAfterFault = 0
-    private var body: [UInt8] = []
-    private var isLast = false
-    private var hasFault = false
-
-    mutating func receive(_ bytes: some Collection<UInt8>) {
-        Array(bytes).withUnsafeBytes { bytes in
-            var at = 0
-            while !isClosed, let event = parser.next(bytes, &at) { handle(event, bytes) }
-            while hasFault, parser.next(bytes, &at) != nil { eventsAfterFault += 1 }
-        }
-    }
-
-    private mutating func handle(_ event: RequestParser.Event, _ bytes: UnsafeRawBufferPointer) {
-        switch event {
-        case .head:
-            let head = parser.takeHead()
-            heads.append(head)
-            isLast = !head.staysOpen
-            if !Self.origin.isNamed(head.host ?? "") { refuse(.authority) }
-        case .body(let range): body += bytes[range]
-        case .end:
-            answers.append(200)
-            bodies.append(body)
-            body = []
-            isClosed = isLast
-        case .fault(let fault):
-            hasFault = true
-            refuse(fault)
-        }
-    }
-
-    private mutating func refuse(_ fault: RequestFault) {
-        answers.append(fault.status)
-        isClosed = true
-    }
-}
-
 struct RequestParserTests {
-    private func check(_ server: PureServer, _ one: HTTP1Case, _ note: String) {
+    private func check(_ server: HTTP1Conversation, _ one: HTTP1Case, _ note: String) {
         // The next request is answered only if the connection stays open.
-        #expect(server.answers == one.answers + (one.closes ? [] : [200]), "\(one.name), \(note)")
-        #expect(server.isClosed, "\(one.name), \(note)")
+        #expect(server.outcome.answers == one.answers + (one.closes ? [] : [200]), "\(one.name), \(note)")
+        #expect(server.outcome.isClosed, "\(one.name), \(note)")
     }
 
     @Test func everyCaseHasItsAnswer() {
         #expect(HTTP1Case.all.count >= 60)
         for one in HTTP1Case.all {
-            var server = PureServer()
+            var server = HTTP1Conversation()
             server.receive(one.bytes + HTTP1Case.next)
             check(server, one, "at once")
         }
@@ -69,12 +24,12 @@ struct RequestParserTests {
     @Test func answersDoNotDependOnReads() {
         for one in HTTP1Case.all {
             let bytes = one.bytes + HTTP1Case.next
-            var slow = PureServer()
+            var slow = HTTP1Conversation()
             for byte in bytes { slow.receive(CollectionOfOne(byte)) }
             check(slow, one, "byte by byte")
             // In a long field, one place is like another.
             for split in 1..<bytes.count where split < 700 || split % 997 == 0 {
-                var server = PureServer()
+                var server = HTTP1Conversation()
                 server.receive(bytes[..<split])
                 server.receive(bytes[split...])
                 check(server, one, "divided at \(split)")
@@ -83,7 +38,7 @@ struct RequestParserTests {
     }
 
     @Test func requestHasItsParts() throws {
-        var server = PureServer()
+        var server = HTTP1Conversation()
         server.receive(
             Array(
                 """
@@ -103,7 +58,7 @@ struct RequestParserTests {
                 \r
 
                 """.utf8))
-        let head = try #require(server.heads.first)
+        let head = try #require(server.outcome.heads.first)
         #expect(head.method == "POST")
         #expect(head.path == "/a/b")
         #expect(head.query == "c=d?e")
@@ -111,7 +66,7 @@ struct RequestParserTests {
         #expect(head.fields.values("x-two") == ["1", "2"])
         #expect(Set(head.fields.all.map(\.name)) == ["content-type", "x-two"])
         #expect(head.staysOpen)
-        #expect(server.bodies == [Array("hello!".utf8)])
+        #expect(server.outcome.bodies == [Array("hello!".utf8)])
     }
 
     /// An idle connection must not keep the memory of its last request.
@@ -132,13 +87,13 @@ struct RequestParserTests {
     /// The parser must not trap, and its events must not depend on reads. After a fault there are
     /// no more events.
     @Test func mutatedRequestsAreSafe() {
-        let random = SeededRandomness(seed: 18)
+        var random = SeededRandomness(seed: 18)
         for _ in 0..<20_000 {
-            let bytes = HTTP1Case.mutated(random)
-            var (whole, parts) = (PureServer(), PureServer())
+            let bytes = HTTP1Case.mutated(&random)
+            var (whole, parts) = (HTTP1Conversation(), HTTP1Conversation())
             whole.receive(bytes)
             for byte in bytes { parts.receive(CollectionOfOne(byte)) }
-            #expect(whole.answers == parts.answers && whole.bodies == parts.bodies && whole.heads == parts.heads)
+            #expect(whole.outcome == parts.outcome)
             #expect(whole.eventsAfterFault == 0 && parts.eventsAfterFault == 0)
         }
     }

@@ -31,7 +31,7 @@ public struct HTTP1Case: Sendable {
 
     /// Returns a case and the next request with up to four random changes: bytes that nobody wrote
     /// as a request.
-    public static func mutated(_ random: SeededRandomness) -> [UInt8] {
+    public static func mutated(_ random: inout some RandomNumberGenerator) -> [UInt8] {
         var bytes = short[Int(random.next() % UInt64(short.count))].bytes + next
         for _ in 0...Int(random.next() % 4) {
             let at = Int(random.next() % UInt64(bytes.count))
@@ -120,6 +120,7 @@ public struct HTTP1Case: Sendable {
         line("HTTP/2.0", status: 505, "PRI * HTTP/2.0"),
         line("a whole URL as target", "GET https://localhost/ HTTP/1.1"),
         line("CONNECT", "CONNECT localhost:443 HTTP/1.1"),
+        line("CONNECT for a path", "CONNECT / HTTP/1.1"),
         line("OPTIONS for `*`", "OPTIONS * HTTP/1.1"),
         line("a fragment", "GET /#a HTTP/1.1"),
         line("letters beyond ASCII in the target", "GET /ü HTTP/1.1"),
@@ -137,6 +138,7 @@ public struct HTTP1Case: Sendable {
         raw("BEL in a value", "A: b", 7, "c"),
         raw("DEL in a value", "A: b", 127, "c"),
         raw("a byte beyond ASCII in a name", "A", 0xff, ": b"),
+        field("a CR twice at the end of a line", "A: b\r"),
         field("a folded field", "A: b\r\n c"),
         refused("a blank before the first field", "GET / HTTP/1.1\r\n Host: localhost\r\n\r\n"),
         field("a space before the colon", "Content-Length : 5"),
@@ -177,6 +179,8 @@ public struct HTTP1Case: Sendable {
         length("an empty length", "Content-Length:"),
         length("a space in the length", "Content-Length: 5 5"),
         length("a fraction", "Content-Length: 5.0"),
+        length("a length in quotes", "Content-Length: \"5\""),
+        length("a length in digits beyond ASCII", "Content-Length: ５"),
         length("a length of 20 digits", "Content-Length: 10000000000000000005"),
         length("`Content-Length`, then `Transfer-Encoding`", "Content-Length: 5\r\nTransfer-Encoding: chunked"),
         length("`Transfer-Encoding`, then `Content-Length`", "Transfer-Encoding: chunked\r\nContent-Length: 5"),
@@ -186,6 +190,11 @@ public struct HTTP1Case: Sendable {
         length("`Transfer-Encoding` twice", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked"),
         length("`chunked, chunked`", "Transfer-Encoding: chunked, chunked"),
         length("`gzip, chunked`", "Transfer-Encoding: gzip, chunked"),
+        length("`chunked;q=1`", "Transfer-Encoding: chunked;q=1"),
+        length("`chunked` in quotes", "Transfer-Encoding: \"chunked\""),
+        length("a vertical tab before `chunked`", "Transfer-Encoding: \u{b}chunked"),
+        length("a space behind the name `Transfer-Encoding`", "Transfer-Encoding : chunked"),
+        length("`chunked` on a folded line", "Transfer-Encoding:\r\n chunked"),
         length("`identity`", "Transfer-Encoding: identity"),
         length("`xchunked`", "Transfer-Encoding: xchunked"),
         length("an empty `Transfer-Encoding`", "Transfer-Encoding:"),
@@ -210,12 +219,17 @@ public struct HTTP1Case: Sendable {
         chunked("a letter in a size", "g\r\nhello\r\n0\r\n\r\n"),
         chunked("a bare LF behind a size", "5\nhello\r\n0\r\n\r\n"),
         chunked("a bare LF in an extension", "5;a\nhello\r\n0\r\n\r\n"),
+        chunked("a bare CR behind a size", "5\rhello\r\n0\r\n\r\n"),
+        chunked("a size of 17 digits", "10000000000000005\r\nhello\r\n0\r\n\r\n"),
+        chunked("a chunk that is shorter than its size", "6\r\nhello\r\n0\r\n\r\n"),
         chunked("a chunk that is longer than its size", "4\r\nhello\r\n0\r\n\r\n"),
         chunked("a bare LF behind a chunk", "5\r\nhello\n0\r\n\r\n"),
         chunked("an extension over 64 bytes", "5;\(String(repeating: "a", count: 64))\r\nhello\r\n0\r\n\r\n"),
         chunked(
             "extensions over 256 bytes",
             String(repeating: "1;\(String(repeating: "a", count: 50))\r\nh\r\n", count: 6) + "0\r\n\r\n"),
+        chunked("a bare LF behind the last chunk", "0\r\n\n"),
+        chunked("a bare CR behind the last chunk", "0\r\n\r\r\n"),
         chunked("a trailer", "0\r\nA: b\r\n\r\n"),
         chunked("a smuggled request as trailer", "0\r\nGET / HTTP/1.1\r\n\(host)\r\n"),
     ]
