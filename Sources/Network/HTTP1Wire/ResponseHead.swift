@@ -10,26 +10,41 @@ public enum ResponseHead {
     public static func bytes(_ response: Response, length: Int, date: [UInt8], closes: Bool) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(256)
-        bytes += Array("HTTP/1.1 \(response.status) \(reason(response.status))\r\n".utf8)
+        append("HTTP/1.1 ", to: &bytes)
+        bytes += String(response.status).utf8
+        bytes.append(Byte.space)
+        append(reason(response.status), to: &bytes)
+        append("\r\n", to: &bytes)
         let hasLength = response.fields.withRun { run in
             var hasLength = false
             for (name, value) in run {
                 if name.elementsEqual("content-length".utf8) { hasLength = true }
                 bytes += name
-                bytes += Array(": ".utf8)
-                // A line end in a value would begin another field.
-                bytes += value.lazy.map { Byte.isOfLine($0) ? $0 : Byte.space }
-                bytes += Array("\r\n".utf8)
+                append(": ", to: &bytes)
+                if value.allSatisfy(Byte.isOfLine) {
+                    bytes += value
+                } else {
+                    // A line end in a value would begin another field.
+                    bytes += value.lazy.map { Byte.isOfLine($0) ? $0 : Byte.space }
+                }
+                append("\r\n", to: &bytes)
             }
             return hasLength
         }
         if !hasLength, response.mayHaveContent {
-            bytes += Array("content-length: \(length)\r\n".utf8)
+            append("content-length: ", to: &bytes)
+            bytes += String(length).utf8
+            append("\r\n", to: &bytes)
         }
-        bytes += Array("date: ".utf8)
+        append("date: ", to: &bytes)
         bytes += date
-        bytes += Array((closes ? "\r\nconnection: close\r\n\r\n" : "\r\n\r\n").utf8)
+        append(closes ? "\r\nconnection: close\r\n\r\n" : "\r\n\r\n", to: &bytes)
         return bytes
+    }
+
+    /// Appends a text without an array of its own.
+    private static func append(_ text: StaticString, to bytes: inout [UInt8]) {
+        bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
     /// The reason phrase. It has no meaning, but some clients count an answer without one as failed.
