@@ -378,7 +378,7 @@ let system = layer(
         [
             "Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log",
             "TestSupport", "TLS", "World", "twoefay", "twoefayd",
-        ]),
+        ], scripts: ["HTTP1"]),
     tests(
         "Faults",
         [

@@ -170,13 +170,8 @@ import Testing
         try await converse(script, "script", by: program)
     }
 
-    @Test(.enabled(if: hasGo, "go is not installed")) func goDoesAWholeConversation() async throws {
+    @Test(.enabled(if: Child.isInstalled("go"), "go is not installed")) func goDoesAWholeConversation() async throws {
         try await converse(Self.go, "script.go", by: "go", "run")
-    }
-
-    static var hasGo: Bool {
-        guard let path = getenv("PATH") else { return false }
-        return String(cString: path).split(separator: ":").contains { access("\($0)/go", X_OK) == 0 }
     }
 
     private func converse(_ script: String, _ name: String, by program: String, _ command: String...) async throws {

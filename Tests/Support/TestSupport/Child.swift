@@ -32,6 +32,12 @@ public final class Child: Sendable {
     private let name: String
     private let state = Mutex(State())
 
+    /// Whether a program of this name is on the PATH.
+    public static func isInstalled(_ program: String) -> Bool {
+        guard let path = getenv("PATH") else { return false }
+        return String(cString: path).split(separator: ":").contains { access("\($0)/\(program)", X_OK) == 0 }
+    }
+
     /// Runs a program to its end.
     public static func run(_ program: String, _ arguments: [String], in directory: String? = nil) async throws -> Ended
     {

@@ -46,12 +46,7 @@ struct PageCode {
     /// Debian's directory of jose.
     private static let jose = "/usr/share/nodejs/jose"
 
-    static var hasNode: Bool { access("\(jose)/package.json", R_OK) == 0 && isInstalled("node") }
-
-    private static func isInstalled(_ program: String) -> Bool {
-        guard let path = getenv("PATH") else { return false }
-        return String(cString: path).split(separator: ":").contains { access("\($0)/\(program)", X_OK) == 0 }
-    }
+    static var hasNode: Bool { access("\(jose)/package.json", R_OK) == 0 && Child.isInstalled("node") }
 
     static func node(origin: String = Login.origin) throws -> PageCode {
         let code = try PageCode(
@@ -65,7 +60,7 @@ struct PageCode {
         try #require(mkdir(modules, 0o700) == 0 && symlink(jose, "\(modules)/jose") == 0)
     }
 
-    static var hasPHP: Bool { isInstalled("php") }
+    static var hasPHP: Bool { Child.isInstalled("php") }
 
     static func php(origin: String = Login.origin) throws -> PageCode {
         try PageCode(
