@@ -2,6 +2,8 @@
 
 import secrets
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -290,6 +292,22 @@ def test_file_does_not_depend_on_where_the_website_starts(tmp_path: Path) -> Non
             SQLiteStore(path)
     SQLiteStore(tmp_path / "store.db")
     assert (tmp_path / "store.db").stat().st_mode & 0o077 == 0
+
+
+def test_another_store_of_a_file_keeps_its_locks(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = SQLiteStore(path)
+    store.see("first", 0)
+    write = "INSERT INTO twoefay_event (event, at) VALUES ('theirs', 1)"
+    # Locks of SQLite count between processes.
+    other = f"import sqlite3; d = sqlite3.connect({str(path)!r}, timeout=0); d.execute({write!r}); d.commit()"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("INSERT INTO twoefay_event (event, at) VALUES ('ours', 1)")
+        SQLiteStore(path)
+        run = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True, check=False)
+        assert "database is locked" in run.stderr
+        database.commit()
+    assert store.has_seen("ours") and not store.has_seen("theirs")
 
 
 def test_memory_of_sqlite_is_refused() -> None:

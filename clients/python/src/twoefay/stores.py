@@ -13,7 +13,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
@@ -340,5 +340,8 @@ class SQLiteStore(DatabaseStore):
             raise ValueError("each use opens the file again: take MemoryStore instead of :memory:")
         if not Path(path).is_absolute():
             raise ValueError("the path must be absolute: Path(__file__).with_name(…)")
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # nobody else reads the open `k`s
+        # Nobody else reads the open `k`s. A file that exists is not opened: closing it would end the
+        # locks that SQLite has on it in this process.
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         super().__init__(lambda: sqlite3.connect(path, timeout=10), paramstyle="qmark")

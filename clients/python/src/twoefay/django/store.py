@@ -81,7 +81,9 @@ class DjangoStore:
 
     def forget(self, username: str) -> None:
         with _transaction():
-            # SQLite refuses to write in a transaction that has read, if another one wrote since.
+            # SQLite refuses to write in a transaction that has read, if another one wrote since; and
+            # `delete` reads first if the site has a receiver of its signals.
+            User.objects.filter(name=key_of(username)).update(token=F("token"))
             User.objects.filter(name=key_of(username)).delete()
             for table in (Secret, Phone):
                 _delete(table.objects.filter(name=key_of(username)))
