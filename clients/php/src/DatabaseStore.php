@@ -197,11 +197,16 @@ class DatabaseStore implements Store
         $select = "SELECT $columns FROM $table WHERE at < ? LIMIT " . self::MOST_OLD_ROWS;
         // Again with the time: the row may be another one meanwhile.
         $delete = "DELETE FROM $table WHERE at < ? AND " . implode(' = ? AND ', $key) . ' = ?';
-        $this->transaction(function (\PDO $db) use ($select, $delete, $before): void {
-            foreach (self::run($db, $select, $before)->fetchAll(\PDO::FETCH_NUM) as $row) {
-                self::run($db, $delete, $before, ...$row);
-            }
-        });
+        $old = $this->transaction(
+            fn(\PDO $db): array => self::run($db, $select, $before)->fetchAll(\PDO::FETCH_NUM)
+        );
+        // Each in a transaction of its own: SQLite refuses to write in one that has read, if
+        // another one wrote since, and MySQL holds no row of another user for long.
+        foreach ($old as $row) {
+            $this->transaction(
+                fn(\PDO $db): bool => self::run($db, $delete, $before, ...$row)->rowCount() === 1
+            );
+        }
     }
 
     /** @return list<string> */

@@ -299,6 +299,16 @@ final class StoresTest extends TestCase
     }
 
     /** @dataProvider shared */
+    public function testManyProcessesDeleteOldRequestsAtOnce(string $kind): void
+    {
+        for ($i = 0; $i < 100; $i++) {
+            $this->store->open("old $i", 1000);
+        }
+        $calls = array_map(fn(int $i) => ["new $i", 1000 + 86_402], range(0, 7));
+        self::assertSame(array_fill(0, 8, null), Stores::race($this->name, 'open', $calls));
+    }
+
+    /** @dataProvider shared */
     public function testOneUserIsAddedByManyProcessesAtOnce(string $kind): void
     {
         $calls = array_fill(0, 8, ['ada', 'token']);
