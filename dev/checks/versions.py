@@ -8,6 +8,8 @@ STATED = {
     "clients/node/package.json": r'^ *"version": "([^"]*)"',
     "clients/php/composer.json": r'^ *"version": "([^"]*)"',
     "clients/python/pyproject.toml": r'^version = "([^"]*)"',
+    "clients/python/src/twoefay/__init__.py": r'^__version__ = "([^"]*)"',
+    "clients/swift/README.md": r'from: "([^"]*)"',
     "deploy/debian/changelog": r"\A\S+ \(([^)]*)\)",
 }
 
@@ -15,6 +17,8 @@ STATED = {
 @rule
 def versions(project):
     programs = re.search(r'static let version = "([^"]*)"', read(project.root, PROGRAMS)) if PROGRAMS in project.files else None
+    if PROGRAMS in project.files and not programs:
+        yield PROGRAMS, 1, "states no version, with which those of the packages are compared"
     for path, pattern in STATED.items() if programs else ():
         if path not in project.files:
             continue
@@ -29,6 +33,9 @@ def versions(project):
 @rule
 def licences(project):
     """Each package carries the licence itself: an archive of it holds nothing from above its folder."""
+    for package in sorted({path.rsplit("/", 1)[0] for path in STATED if re.fullmatch(r"clients/[^/]+/[^/]+", path)}):
+        if f"{package}/LICENSE" not in project.files and any(path.startswith(f"{package}/") for path in project.files):
+            yield f"{package}/README.md", 1, "its package has no LICENSE: copy the project's"
     for path in project.files:
         if re.fullmatch(r"clients/[^/]+/LICENSE", path) and read(project.root, path) != read(project.root, "LICENSE"):
             yield path, 1, "differs from LICENSE: copy it"
