@@ -24,6 +24,9 @@ public final class QueuedSink: LogSink {
     private static let batch = 16_384
 
     private let state: Mutex<State>
+    /// The waiting lines and bytes that are written without waiting for more: those of one write, or
+    /// half of what the queue takes.
+    private let enough: (lines: Int, bytes: Int)
     private let format: LogFormat
     private let time: any TimeSource
     private let output: @Sendable ([UInt8]) -> Int
@@ -45,6 +48,7 @@ public final class QueuedSink: LogSink {
         gather: @escaping @Sendable () -> Void = {}, hurry: @escaping @Sendable () -> Void = {}
     ) {
         state = Mutex(State(queue: LogQueue(bounds)))
+        enough = (bounds.lines / 2, min(Self.batch, bounds.bytes / 2))
         self.format = format
         self.time = time
         self.output = output
@@ -59,7 +63,8 @@ public final class QueuedSink: LogSink {
         let (mustRun, mustHurry) = state.withLock { state in
             guard state.queue.add(line, level) else { return (false, false) }
             let mustRun = !state.isDraining
-            let isEnough = level >= .notice || state.queue.bytes >= Self.batch
+            let isEnough =
+                level >= .notice || state.queue.bytes >= enough.bytes || state.queue.lines >= enough.lines
             let mustHurry = isEnough && (mustRun || state.isGathering)
             if mustRun { (state.isDraining, state.isGathering) = (true, true) }
             if mustHurry { state.isGathering = false }

@@ -232,6 +232,14 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
         #expect(steps.all == ["hurry", "gather", "write 1"])
     }
 
+    @Test func halfOfASmallQueueEndsTheWait() {
+        let steps = Steps()
+        let log = Log(time: Clock(), sink: steps.sink(LogQueue.Bounds(lines: 8)))
+        steps.whileGathering { for _ in 0..<4 { log.info("b") } }
+        log.info("a")
+        #expect(steps.all == ["gather", "hurry", "write 5"])
+    }
+
     @Test func linesForOneWriteEndTheWait() {
         let steps = Steps()
         let sink = steps.sink()
