@@ -57,7 +57,7 @@ final class MariaDBSession: Session {
 
     /// Marks the beginning of a transaction at a node of a cluster, for `releaseMark`.
     private func mark(_ connection: MariaDBConnection) throws(SessionFailure) {
-        guard connection.isInCluster, !isMarked else { return }
+        guard purpose == .writing, connection.isInCluster, !isMarked else { return }
         try connection.query("SAVEPOINT batch")
         isMarked = true
     }
