@@ -1,3 +1,4 @@
+import CLinux
 import Commands
 import Daemon
 import EventLoop
@@ -147,10 +148,17 @@ final class Sidecar {
     private func makeDirectory(_ path: String) throws(Failure) {
         do throws(Files.Problem) {
             guard try Files.makeDirectory(path, mode: 0o700), let group = options.group else { return }
-            // By a descriptor: somebody who may write to the directory above could put a link in its place.
+            // By a descriptor: somebody who may write to the directory above could put another one in its
+            // place.
             let directory = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
             defer { if directory >= 0 { close(directory) } }
-            guard directory >= 0, fchown(directory, uid_t.max, group.number) == 0, fchmod(directory, 0o750) == 0 else {
+            var state = stat()
+            guard directory >= 0, fstat(directory, &state) == 0, state.st_uid == geteuid(),
+                state.st_mode & 0o777 == 0o700
+            else {
+                throw Files.Problem(path, "was replaced by another one")
+            }
+            guard fchown(directory, uid_t.max, group.number) == 0, fchmod(directory, 0o750) == 0 else {
                 let reason = String(cString: strerror(errno))
                 Files.removeDirectory(path)
                 throw Files.Problem(path, reason)
@@ -249,7 +257,7 @@ final class Sidecar {
                 let response = try await connections.send(request, deadline: Self.deadline)
                 note(nil)
                 if isRepeated, Self.isStillRunning(response), loop.time.instant() + pause < end {
-                    await connections.pause(for: pause)
+                    await connections.pause(for: max(pause, .seconds(1)))
                     continue
                 }
                 return Response(
@@ -258,7 +266,7 @@ final class Sidecar {
                 // While the relay is known to be away, no further caller waits for it.
                 guard isReachable != false, Self.mayRepeat(request, after: error), loop.time.instant() + pause < end
                 else { return failed(error) }
-                isRepeated = true
+                if case .unanswered = error { isRepeated = true }
                 await connections.pause(for: pause)
                 pause = min(pause * 2, .milliseconds(500))
             }
