@@ -91,12 +91,13 @@ extension RelayClient {
 
     /// Starts the given factor now, or sends its code again.
     public func begin(_ factor: Factor, of challenge: String) async throws(CallFault) {
-        try await call("POST", Self.path(of: challenge) + "/factor", ["factor": .string(factor.rawValue)])
+        try await call(
+            "POST", Self.path(of: challenge) + "/factor", ["factor": .string(factor.rawValue)], expecting: [202])
     }
 
     /// Cancels a challenge, for example because the visitor has left.
     public func cancel(_ challenge: String) async throws(CallFault) {
-        try await call("DELETE", Self.path(of: challenge))
+        try await call("DELETE", Self.path(of: challenge), expecting: [204])
     }
 
     /// Reads a result, without an idempotency key. The call changes nothing, and a stored answer
@@ -109,7 +110,7 @@ extension RelayClient {
             call.fields["prefer"] = "wait=\(seconds)"
             call.timeout += .seconds(seconds)
         }
-        return try LoginOutcome(try await send(call, retries))
+        return try LoginOutcome(try await send(call, retries, expecting: [200]))
     }
 
     private static func path(of challenge: String) throws(CallFault) -> String { try path(["challenge", challenge]) }

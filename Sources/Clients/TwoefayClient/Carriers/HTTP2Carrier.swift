@@ -175,6 +175,8 @@ public actor HTTP2Carrier: Carrier {
         waiting[number]?.line = line
         let sent = line.send(call.request, deadline: call.deadline) { result in
             self.end(number, result.mapError(Self.fault))
+            // The stream is free for a call that waits for a new connection.
+            if self.isOpening { for number in self.unsent { self.begin(number) } }
             self.rest(line)
         }
         waiting[number]?.sent = sent
@@ -225,8 +227,10 @@ public actor HTTP2Carrier: Carrier {
         // A relay that shuts down may have sent GOAWAY already. The retry policy decides about
         // another attempt.
         guard fresh.state == .open else { return failed("the relay closed the connection at once") }
-        lines.append(RelayConnection(fresh, on: loop))
+        let line = RelayConnection(fresh, on: loop)
+        lines.append(line)
         for number in unsent { begin(number) }
+        rest(line)
     }
 
     /// Lets the waiting calls wait for a stream of another connection. Without one they fail.
@@ -253,6 +257,7 @@ public actor HTTP2Carrier: Carrier {
     }
 
     private func closeIdle(_ line: RelayConnection, _ total: Int) {
+        lines.removeAll { !$0.isOpen }
         guard line.calls == 0, line.total == total, lines.count > 1 else { return }
         lines.removeAll { $0 === line }
         line.close()

@@ -64,6 +64,22 @@ public struct SQLStore: Store {
         }
     }
 
+    /// Inserts a row, or does `other` if the row is there already. The INSERT comes first: MySQL locks
+    /// the gap in which an UPDATE finds no row, and two that insert there would wait for each other.
+    ///
+    /// - Parameter other: returns whether the row is there.
+    private func insert(
+        _ insert: @escaping @Sendable (Run) async throws -> Void,
+        orIfThere other: @escaping @Sendable (Run) async throws -> Bool
+    ) async throws {
+        do {
+            try await attempt(insert)
+        } catch {
+            // Otherwise the database was busy.
+            guard try await transaction(other) else { return try await attempt(insert) }
+        }
+    }
+
     private func attempt<Value: Sendable>(_ work: @escaping @Sendable (Run) async throws -> Value) async throws -> Value
     {
         try await database.transaction { execute in
@@ -108,11 +124,14 @@ public struct SQLStore: Store {
 
     public func addUser(_ username: String, token: String) async throws {
         let name = Self.key(username)
-        try await transaction { run in
-            _ = try await run("UPDATE twoefay_user SET token = ? WHERE name = ?", [.text(token), name])
-            guard try await run("SELECT name FROM twoefay_user WHERE name = ?", [name]).isEmpty else { return }
-            _ = try await run("INSERT INTO twoefay_user (name, token) VALUES (?, ?)", [name, .text(token)])
-        }
+        try await insert(
+            { run in
+                _ = try await run("INSERT INTO twoefay_user (name, token) VALUES (?, ?)", [name, .text(token)])
+            },
+            orIfThere: { run in
+                _ = try await run("UPDATE twoefay_user SET token = ? WHERE name = ?", [.text(token), name])
+                return try await !run("SELECT name FROM twoefay_user WHERE name = ?", [name]).isEmpty
+            })
     }
 
     public func token(of username: String) async throws -> String? {
@@ -230,12 +249,13 @@ public struct SQLStore: Store {
 
     public func see(_ event: String, at now: Int64) async throws {
         try await deleteOld("twoefay_event", "event", before: now - StoreLife.event)
-        try await transaction { run in
-            _ = try await run("UPDATE twoefay_event SET at = at WHERE event = ?", [.text(event)])
-            guard try await run("SELECT event FROM twoefay_event WHERE event = ?", [.text(event)]).isEmpty else {
-                return
-            }
-            _ = try await run("INSERT INTO twoefay_event (event, at) VALUES (?, ?)", [.text(event), .integer(now)])
-        }
+        try await insert(
+            { run in
+                _ = try await run(
+                    "INSERT INTO twoefay_event (event, at) VALUES (?, ?)", [.text(event), .integer(now)])
+            },
+            orIfThere: { run in
+                try await !run("SELECT event FROM twoefay_event WHERE event = ?", [.text(event)]).isEmpty
+            })
     }
 }

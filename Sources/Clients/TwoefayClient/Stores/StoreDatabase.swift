@@ -9,7 +9,7 @@ public enum StoreValue: Sendable, Equatable {
 /// Runs one statement with its values in a transaction, and returns the rows that it found, if any. All
 /// columns that `SQLStore` reads are texts.
 public typealias StoreExecute =
-    @Sendable (_ statement: String, _ values: [StoreValue]) async throws -> [[String]]
+    @concurrent @Sendable (_ statement: String, _ values: [StoreValue]) async throws -> [[String]]
 
 /// The website's own database, with any driver. `SQLStore` needs no more than this.
 ///
@@ -17,7 +17,7 @@ public typealias StoreExecute =
 ///         let pool: Pool
 ///
 ///         func transaction<Value: Sendable>(
-///             _ work: @Sendable (_ execute: @escaping StoreExecute) async throws -> Value
+///             _ work: @escaping @concurrent @Sendable (_ execute: @escaping StoreExecute) async throws -> Value
 ///         ) async throws -> Value {
 ///             try await pool.transaction { connection in
 ///                 try await work { statement, values in try await connection.rows(statement, values) }
@@ -29,7 +29,10 @@ public protocol StoreDatabase: Sendable {
     /// commit fails, it rolls back and throws.
     ///
     /// The isolation must be at least read committed, as every database has it by default.
+    ///
+    /// `@concurrent` stands there so that the type is the same for a website that does not build with
+    /// the feature `NonisolatedNonsendingByDefault`, as this package does.
     func transaction<Value: Sendable>(
-        _ work: @Sendable (_ execute: @escaping StoreExecute) async throws -> Value
+        _ work: @escaping @concurrent @Sendable (_ execute: @escaping StoreExecute) async throws -> Value
     ) async throws -> Value
 }

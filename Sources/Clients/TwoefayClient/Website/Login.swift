@@ -47,7 +47,8 @@ extension Login {
         var flat = asked.json
         var json = JSONObject()
         for name in Self.own {
-            json.set(name, flat[name])
+            // A client of another language wants all of them.
+            json[name] = flat[name] ?? .null
             flat.set(name, nil)
         }
         json["sent"] = .object(flat)
@@ -66,7 +67,7 @@ extension Login {
         guard let json = (try? JSONReader.read(Array(text.utf8)))?.object, var flat = json["sent"]?.object else {
             return nil
         }
-        for name in Self.own { flat.set(name, json[name]) }
+        for name in Self.own where json[name] != .null { flat.set(name, json[name]) }
         guard let asked = LoginRecord(flat) else { return nil }
         let factors: [String]? = json["factors"]?.array?.compactMap(\.string)
         guard factors?.count == json["factors"]?.array?.count else { return nil }

@@ -11,7 +11,7 @@ struct SQLiteDatabase: StoreDatabase {
     let path: String
 
     func transaction<Value: Sendable>(
-        _ work: @Sendable (_ execute: @escaping StoreExecute) async throws -> Value
+        _ work: @escaping @concurrent @Sendable (_ execute: @escaping StoreExecute) async throws -> Value
     ) async throws -> Value {
         let connection = try Connection(path)
         _ = try connection.rows("BEGIN", [])

@@ -189,7 +189,7 @@ import TwoefayClient
         init(failures: Int = 0) { self.failures = Mutex(failures) }
 
         func transaction<Value: Sendable>(
-            _ work: @Sendable (_ execute: @escaping StoreExecute) async throws -> Value
+            _ work: @escaping @concurrent @Sendable (_ execute: @escaping StoreExecute) async throws -> Value
         ) async throws -> Value {
             let value = try await work { statement, values in
                 self.statements.withLock { $0.append("\(statement) \(values.count)") }
