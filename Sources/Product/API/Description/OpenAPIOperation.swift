@@ -62,7 +62,8 @@ struct OpenAPIOperation {
         if route.takesKeys {
             fields.append(
                 (
-                    "Idempotency-Key", "A repeat with the same key returns the first answer, for 24 hours", false,
+                    "Idempotency-Key",
+                    "A website's repeat with the same key returns the first answer, for 24 hours", false,
                     ["type": "string", "pattern": "^[!-~]{1,255}$"]
                 ))
         }
@@ -166,7 +167,7 @@ extension StatusProblems {
             "Request-Id": ["$ref": "#/components/headers/RequestID"],
             "Content-Language": ["$ref": "#/components/headers/ContentLanguage"],
         ]
-        if [.limited, .unavailable].contains(codes.first) {
+        if [.limited, .unavailable, .conflict].contains(codes.first) {
             headers.set("Retry-After", ["$ref": "#/components/headers/RetryAfter"])
         }
         let shown = texts.first?.code ?? codes.first
