@@ -36,11 +36,11 @@ import Testing
 
     @Test func invalidFieldsAreFaults() {
         for line in [
-            "x y:1", "x:a\nb", "x:\u{7f}", "x:\0", "content-length:", "content-length:1 ", "content-length:-1",
+            "x y:1", "x:a\nb", "x:ö", "x:\u{7f}", "x:\0", "content-length:", "content-length:1 ", "content-length:-1",
         ] {
             #expect(PassedFields.fault(Self.fields(line)) != nil, "\(line)")
         }
-        #expect(PassedFields.fault(Self.fields("content-length:10", "x:a\tb ö", "host:localhost")) == nil)
+        #expect(PassedFields.fault(Self.fields("content-length:10", "x:a\tb", "host:localhost")) == nil)
     }
 
     /// The relay would not see its key, though the caller counts on it.
