@@ -180,14 +180,14 @@ private func line(_ text: String) -> [UInt8] { Array("\(text)\n".utf8) }
         #expect(stand.text.hasSuffix(#""level":"warning","event":"log.dropped","kind":"info","count":7}"# + "\n"))
     }
 
-    /// What a sink does with its writer, in order.
+    /// Records the calls of a sink to its writer, in order.
     private final class Steps: Sendable {
         private let kept = Mutex<[String]>([])
         private let during = Mutex<(@Sendable () -> Void)?>(nil)
 
         var all: [String] { kept.withLock { $0 } }
         func add(_ step: String) { kept.withLock { $0.append(step) } }
-        /// What happens while the writer waits for more lines.
+        /// Sets the work that runs while the writer waits for more lines.
         func whileGathering(_ body: @escaping @Sendable () -> Void) { during.withLock { $0 = body } }
 
         func sink(_ bounds: LogQueue.Bounds = LogQueue.Bounds()) -> QueuedSink {

@@ -233,7 +233,7 @@ public struct SQLStore: Store {
 
     public func spend(_ request: String) async throws -> Bool {
         try await transaction { run in
-            // Of two, the second waits here, and then finds no row.
+            // A second caller waits here, and then finds no row.
             _ = try await run("UPDATE twoefay_request SET at = at WHERE request = ?", [.text(request)])
             let found = try await run("SELECT request FROM twoefay_request WHERE request = ?", [.text(request)])
             _ = try await run("DELETE FROM twoefay_request WHERE request = ?", [.text(request)])

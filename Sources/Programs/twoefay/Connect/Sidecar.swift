@@ -148,8 +148,8 @@ final class Sidecar {
     private func makeDirectory(_ path: String) throws(Failure) {
         do throws(Files.Problem) {
             guard try Files.makeDirectory(path, mode: 0o700), let group = options.group else { return }
-            // By a descriptor: somebody who may write to the directory above could put another one in its
-            // place.
+            // A path could lead to another directory by now, if others may write to the one above.
+            // A descriptor stays with the one that is checked.
             let directory = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
             defer { if directory >= 0 { close(directory) } }
             var state = stat()

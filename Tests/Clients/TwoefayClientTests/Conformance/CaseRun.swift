@@ -5,7 +5,7 @@ import TwoefayClient
 import Webhooks
 import World
 
-/// One run of a case: the call, its outcome, and the store afterwards.
+/// Runs a case, and keeps the call, its outcome and the store afterwards.
 struct CaseRun {
     private let one: ConformanceCase
     private let carrier: CaseRelay
