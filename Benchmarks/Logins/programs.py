@@ -120,7 +120,7 @@ class PushService:
 class Relay:
     """A relay with one website, which may open any number of logins."""
 
-    def __init__(self, place, programs, store, pushes, level):
+    def __init__(self, place, programs, store, pushes, level="warning"):
         self.place, self.programs, self.store, self.process, self.counts = f"{place}/relay", programs, store, None, None
         self.port, self.metrics, self.level = free_port(), free_port(), level
         self.settings = os.path.join(self.place, "twoefay.yaml")
