@@ -17,19 +17,33 @@ import World
 /// Set the cookie with `HttpOnly; Secure; SameSite=Lax` and a `Max-Age` of `life`. Keep it apart
 /// from the session cookie, because it outlives sessions.
 ///
-///     let browsers = KnownBrowsers(key: key)
+///     let browsers = try KnownBrowsers(key: key)
 ///     let isKnown = browsers.knows(cookie, as: "ada", at: now)
 ///     let login = try await relay.ask(LoginRequest(username: "ada", isKnown: isKnown))
 public struct KnownBrowsers: Sendable {
     /// The lifetime of a cookie value: 180 days.
     public static let life = Duration.seconds(180 * 86_400)
 
+    /// The error for a key that somebody could guess.
+    public struct ShortKey: Error, Equatable, CustomStringConvertible {
+        public var description: String { "the key needs at least \(KnownBrowsers.leastBytes) bytes" }
+    }
+
+    private static let leastBytes = 32
+
     private let key: Secret
 
     /// Creates a maker and checker of cookie values.
     ///
     /// - Parameter key: a secret of the website, at least 32 bytes, the same on all of its servers.
-    public init(key: Secret) { self.key = key }
+    public init(key: Secret) throws(ShortKey) {
+        guard key.count >= Self.leastBytes else { throw ShortKey() }
+        self.key = key
+    }
+
+    /// Creates a maker and checker with a key of its own, for one server. Its cookies are invalid
+    /// after a restart.
+    public init(_ randomness: any Randomness = SystemRandomness()) { key = Secret(randomness.bytes(Self.leastBytes)) }
 
     /// Returns a new cookie value for the browser in which this user has just logged in.
     public func value(for username: String, at now: Timestamp, _ randomness: any Randomness = SystemRandomness())

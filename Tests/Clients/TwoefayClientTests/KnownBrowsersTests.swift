@@ -5,15 +5,25 @@ import World
 
 /// The cookie by which a website recognises the browser of a user.
 @Suite struct KnownBrowsersTests {
-    private let browsers = KnownBrowsers(key: Secret([UInt8](repeating: 7, count: 32)))
+    private let browsers: KnownBrowsers
     private let now = Timestamp(seconds: 1_795_249_354)
 
-    @Test func cookieIsValidOnlyForItsUser() {
+    init() throws { browsers = try KnownBrowsers(key: Secret([UInt8](repeating: 7, count: 32))) }
+
+    @Test func keysThatSomebodyCouldGuessAreRefused() throws {
+        let short = Secret([UInt8](repeating: 7, count: 31))
+        #expect(throws: KnownBrowsers.ShortKey.self) { try KnownBrowsers(key: short) }
+        let value = KnownBrowsers().value(for: "ada", at: now)
+        #expect(!KnownBrowsers().knows(value, as: "ada", at: now))
+    }
+
+    @Test func cookieIsValidOnlyForItsUser() throws {
         let value = browsers.value(for: "ada", at: now)
         #expect(browsers.knows(value, as: "ada", at: now))
         #expect(!browsers.knows(value, as: "bob", at: now))
         #expect(!browsers.knows(value, as: "ad", at: now))
-        #expect(!KnownBrowsers(key: Secret([UInt8](repeating: 8, count: 32))).knows(value, as: "ada", at: now))
+        let other = try KnownBrowsers(key: Secret([UInt8](repeating: 8, count: 32)))
+        #expect(!other.knows(value, as: "ada", at: now))
         #expect(browsers.value(for: "ada", at: now) != value)
         // The value must be valid in a cookie: letters, digits, hyphens and underscores.
         #expect(value.utf8.count < 128 && value.allSatisfy { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" })

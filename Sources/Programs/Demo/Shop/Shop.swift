@@ -53,7 +53,7 @@ public final class Shop: Pages {
         time = loop.time
         cookie = "shop_\(port)"
         knownCookie = "shop_known_\(port)"
-        browsers = KnownBrowsers(key: Secret(randomness.bytes(32)))
+        browsers = KnownBrowsers(randomness)
         self.responder = responder
         self.shown = shown
     }
