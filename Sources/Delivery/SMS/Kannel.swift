@@ -47,7 +47,7 @@ public struct Kannel: HTTPGatewayDialect {
         case .get:
             pairs += [("charset", "UTF-8"), ("text", message.text)]
             let mark = url.path.contains("?") ? "&" : "?"
-            return TransferURL(url.text + mark + Percent.form(pairs, space: "%20")).map {
+            return TransferURL(url.text + mark + PercentEncoding.form(pairs, space: "%20")).map {
                 HTTPGatewayRequest(method: method.rawValue, url: $0)
             }
         case .post:

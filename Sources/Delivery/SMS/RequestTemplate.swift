@@ -101,45 +101,11 @@ extension RequestTemplate.Escaping {
     func write(_ value: String) -> String {
         switch self {
         case .none: value
-        case .url: Percent.encode(value)
-        case .form: Percent.encode(value, space: "+")
+        case .url: PercentEncoding.encode(value)
+        case .form: PercentEncoding.encode(value, space: "+")
         // The template already has the quotes.
         case .json: String(JSONWriter.text(.string(value)).dropFirst().dropLast())
-        case .xml:
-            value.unicodeScalars.reduce(into: "") { text, scalar in
-                switch scalar {
-                case "&": text += "&amp;"
-                case "<": text += "&lt;"
-                case ">": text += "&gt;"
-                case "\"": text += "&quot;"
-                case "'": text += "&#39;"
-                default: text.unicodeScalars.append(scalar)
-                }
-            }
+        case .xml: Markup.escaped(value)
         }
-    }
-}
-
-/// Percent encoding (RFC 3986 §2): all but the unreserved characters become `%` and two digits.
-enum Percent {
-    static func encode(_ text: String, space: String = "%20") -> String {
-        let digits = Array("0123456789ABCDEF")
-        return text.utf8.reduce(into: "") { encoded, byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), 0x30...0x39,
-                UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
-                encoded.unicodeScalars.append(Unicode.Scalar(byte))
-            case 0x20: encoded += space
-            default:
-                encoded.append("%")
-                encoded.append(digits[Int(byte >> 4)])
-                encoded.append(digits[Int(byte & 15)])
-            }
-        }
-    }
-
-    /// Encodes the names and values of a form or query.
-    static func form(_ pairs: [(String, String)], space: String = "+") -> String {
-        pairs.map { "\(encode($0, space: space))=\(encode($1, space: space))" }.joined(separator: "&")
     }
 }

@@ -24,7 +24,7 @@ public struct Twilio: HTTPGatewayDialect {
         var base = origin.text
         while base.hasSuffix("/") { base.removeLast() }
         guard !account.isEmpty,
-            let url = TransferURL("\(base)/2010-04-01/Accounts/\(Percent.encode(account))/Messages.json")
+            let url = TransferURL("\(base)/2010-04-01/Accounts/\(PercentEncoding.encode(account))/Messages.json")
         else { return nil }
         self.url = url
         authorization = Secret(utf8: BasicAuthorization.value(key ?? account, token))
@@ -40,7 +40,7 @@ public struct Twilio: HTTPGatewayDialect {
             case .from(let number): ("From", number)
             case .service(let id): ("MessagingServiceSid", id)
             }
-        let form = Percent.form([("To", message.to), from, ("Body", message.text)])
+        let form = PercentEncoding.form([("To", message.to), from, ("Body", message.text)])
         return HTTPGatewayRequest(method: "POST", url: url, fields: fields, body: Array(form.utf8))
     }
 

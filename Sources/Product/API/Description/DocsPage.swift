@@ -1,3 +1,4 @@
+import Bytes
 import JSON
 
 /// The page at `/docs`: the OpenAPI document for people, as HTML without a script.
@@ -56,25 +57,10 @@ struct DocsPage {
     /// break.
     static func text(_ value: JSONValue?) -> String {
         let lines = (value?.string ?? "").split(separator: "\n", omittingEmptySubsequences: true).map { line in
-            escape(String(line)).split(separator: "`", omittingEmptySubsequences: false).enumerated()
+            Markup.escaped(String(line)).split(separator: "`", omittingEmptySubsequences: false).enumerated()
                 .map { $0.offset.isMultiple(of: 2) ? String($0.element) : "<code>\($0.element)</code>" }.joined()
         }
         return lines.joined(separator: "<br>")
-    }
-
-    static func escape(_ text: String) -> String {
-        var escaped = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "'": escaped += "&#39;"
-            default: escaped.unicodeScalars.append(scalar)
-            }
-        }
-        return escaped
     }
 }
 
@@ -95,7 +81,7 @@ struct DocsEntry {
     var tag: JSONValue? { operation["tags"]?.array?.first }
 
     private var id: String { DocsPage.text(operation["operationId"]) }
-    private var title: String { DocsPage.escape("\(method) \(path)") }
+    private var title: String { Markup.escaped("\(method) \(path)") }
 
     var link: String { "<li><a href=\"#\(id)\"><code>\(title)</code></a> \(DocsPage.text(operation["summary"]))" }
 
@@ -120,7 +106,7 @@ struct DocsEntry {
         }
         parts.append("<h4>Answers</h4><dl>")
         for response in (operation["responses"]?.object ?? [:]).members {
-            parts.append("<dt><code>\(DocsPage.escape(response.name))</code><dd>\(answer(resolved(response.value)))")
+            parts.append("<dt><code>\(Markup.escaped(response.name))</code><dd>\(answer(resolved(response.value)))")
         }
         parts.append("</dl></article>")
         return parts.joined()
@@ -134,11 +120,11 @@ struct DocsEntry {
             parts.append(" \(DocsSchema.kind(.object(schema)))")
             if let example = content.example {
                 parts.append(
-                    "<details><summary>Example</summary><pre>\(DocsPage.escape(JSONWriter.text(example)))</pre></details>"
+                    "<details><summary>Example</summary><pre>\(Markup.escaped(JSONWriter.text(example)))</pre></details>"
                 )
             }
         } else if content.type != "application/problem+json" {
-            parts.append(" <code>\(DocsPage.escape(content.type))</code>")
+            parts.append(" <code>\(Markup.escaped(content.type))</code>")
         }
         return parts.joined()
     }
@@ -180,7 +166,7 @@ enum DocsSchema {
         let absent = forbidden?["anyOf"]?.array?.first?.object ?? forbidden
         guard let names = absent?["properties"]?.object?.names else { return "" }
         let number = forbidden?["anyOf"] == nil ? "At least" : "Exactly"
-        return "<p>\(number) one of \(names.map { "<code>\(DocsPage.escape($0))</code>" }.joined(separator: ", ")).</p>"
+        return "<p>\(number) one of \(names.map { "<code>\(Markup.escaped($0))</code>" }.joined(separator: ", ")).</p>"
     }
 
     static func table(_ caption: String, _ rows: [String]) -> String {
@@ -189,28 +175,28 @@ enum DocsSchema {
 
     static func row(_ name: JSONValue?, isRequired: Bool, _ schema: JSONValue, _ about: String) -> String {
         let mark = isRequired ? "" : "?"
-        return "<tr><td><code>\(DocsPage.escape(name?.string ?? ""))\(mark)</code><td>\(kind(schema))<td>\(about)"
+        return "<tr><td><code>\(Markup.escaped(name?.string ?? ""))\(mark)</code><td>\(kind(schema))<td>\(about)"
     }
 
     /// The kind of a value in a few words.
     static func kind(_ schema: JSONValue) -> String {
         let object = schema.object ?? [:]
         if let name = object["$ref"]?.string?.split(separator: "/").last {
-            let text = DocsPage.escape(String(name))
+            let text = Markup.escaped(String(name))
             return "<a href=\"#form-\(text)\">\(text)</a>"
         }
         if let choices = (object["oneOf"] ?? object["anyOf"])?.array {
             return choices.map(kind).joined(separator: " or ")
         }
         if let words = object["enum"]?.array {
-            return words.map { "<code>\(DocsPage.escape(JSONWriter.text($0)))</code>" }.joined(separator: ", ")
+            return words.map { "<code>\(Markup.escaped(JSONWriter.text($0)))</code>" }.joined(separator: ", ")
         }
         if let items = object["items"] { return "list of \(kind(items))" }
         if let members = object["properties"]?.object?.names, !members.isEmpty {
-            return "{\(members.map { DocsPage.escape($0) }.joined(separator: ", "))}"
+            return "{\(members.map { Markup.escaped($0) }.joined(separator: ", "))}"
         }
         let types = object["type"]?.array?.compactMap(\.string) ?? [object["type"]?.string ?? "any"]
-        return DocsPage.escape(([types.joined(separator: " or ")] + limits(object)).joined(separator: ", "))
+        return Markup.escaped(([types.joined(separator: " or ")] + limits(object)).joined(separator: ", "))
     }
 
     private static func limits(_ schema: JSONObject) -> [String] {

@@ -1,3 +1,5 @@
+import Bytes
+
 /// A part of a page.
 ///
 /// Invariant: every text that is interpolated with `\(…)` is escaped, except values of type `HTML`.
@@ -12,29 +14,13 @@ struct HTML: Sendable, ExpressibleByStringInterpolation {
     /// Takes HTML that this program generated, such as a QR code. Never use it for external input.
     init(drawn text: String) { self.text = text }
 
-    /// Escapes a text for element content and for attributes in single or double quotes.
-    static func escaped(_ text: String) -> String {
-        var escaped = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "'": escaped += "&#39;"
-            default: escaped.unicodeScalars.append(scalar)
-            }
-        }
-        return escaped
-    }
-
     struct StringInterpolation: StringInterpolationProtocol {
         fileprivate var text = ""
 
         init(literalCapacity: Int, interpolationCount: Int) { text.reserveCapacity(literalCapacity * 2) }
 
         mutating func appendLiteral(_ literal: String) { text += literal }
-        mutating func appendInterpolation(_ plain: String) { text += HTML.escaped(plain) }
+        mutating func appendInterpolation(_ plain: String) { text += Markup.escaped(plain) }
         mutating func appendInterpolation(_ number: some BinaryInteger) { text += String(number) }
         mutating func appendInterpolation(_ html: HTML) { text += html.text }
         mutating func appendInterpolation(_ html: HTML?) { text += html?.text ?? "" }
