@@ -8,8 +8,8 @@ const [origin, directory, twoefay] = process.argv.slice(2);
 await fetch("data:,");
 const { constructor: Agent } = globalThis[Symbol.for("undici.globalDispatcher.1")];
 const [ca, cert, key] = ["relay/ca.pem", "shop.pem", "shop.key"].map((name) => readFileSync(`${directory}/${name}`));
-// It does not offer HTTP/2 unless it is told to.
-const dispatcher = new Agent({ connect: { ca, cert, key } });
+// Without HTTP/2, so that the conversation is over HTTP/1.1 with each version of Node.
+const dispatcher = new Agent({ allowH2: false, connect: { ca, cert, key } });
 
 async function call(method, path, body, fields = {}) {
   const headers = { ...(body && { "content-type": "application/json" }), ...fields };
