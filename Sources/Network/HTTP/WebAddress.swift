@@ -26,6 +26,11 @@ public struct WebAddress: Sendable, Hashable {
     /// Host and port in the form that a request contains.
     public var authority: String { "\(host.contains(":") ? "[\(host)]" : host)\(port.map { ":\($0)" } ?? "")" }
 
+    /// The address as browsers write it: in lower case, and without the default port.
+    public var origin: String {
+        WebAddress(secure: secure, host: host.lowercased(), port: port == (secure ? 443 : 80) ? nil : port).text
+    }
+
     /// Whether a request for this address may name it so in `Host`. The default port may be there or
     /// not, and letters may be of either case.
     public func isNamed(_ text: String) -> Bool {

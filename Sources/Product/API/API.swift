@@ -22,17 +22,27 @@ public final class API: Handler {
     public struct Settings: Sendable {
         /// The origin `https://host:port` by which websites and phones reach this installation.
         public var origin: String
+        /// The origin by which browsers reach the routes of phones; nil if there is no listener for
+        /// them.
+        public var browserOrigin: String?
         /// The longest time for a request that is not held.
         public var deadline: Duration
         /// The public key with which browsers subscribe to pushes; nil if Web Push is not
         /// configured.
         public var applicationServerKey: String?
 
-        public init(origin: String, deadline: Duration = .seconds(10), applicationServerKey: String? = nil) {
+        public init(
+            origin: String, browserOrigin: String? = nil, deadline: Duration = .seconds(10),
+            applicationServerKey: String? = nil
+        ) {
             self.applicationServerKey = applicationServerKey
             self.origin = origin
+            self.browserOrigin = browserOrigin
             self.deadline = deadline
         }
+
+        /// The origins that a proof of a phone may name.
+        var origins: [String] { [origin] + [browserOrigin].compactMap { $0 } }
     }
 
     /// The `Retry-After` of a caller that has too many requests in work or held.
@@ -81,13 +91,16 @@ public final class API: Handler {
         documentation = Documentation(origin: settings.origin)
     }
 
-    public func handle(_ request: Request) -> Reply {
+    public func handle(_ request: Request) -> Reply { handle(request, in: Self.table) }
+
+    /// Answers a request by the routes of a table.
+    func handle(_ request: Request, in table: RouteTable) -> Reply {
         // Health checks are more frequent than all other requests and only need a fast answer, so
         // they get no request id and no log line.
         if request.path == Health.path, request.method == "GET", request.query == nil, request.body.isEmpty {
             return .now(Health.response)
         }
-        switch Self.table.match(request.method, request.path) {
+        switch table.match(request.method, request.path) {
         case .nothing: return refuse(request, route: "none", APIResponse(.routeNotFound, to: request.fields))
         case .wrongMethod(let pattern, let allow):
             var problem = Problem(

@@ -32,8 +32,8 @@ extension Tool {
         }
         let made = try store.activate(user)
         let activation = Activation(
-            made.code, token: made.token, website: user.website, origin: settings.origin.settingsText, pin: pin,
-            expiresAt: made.expiresAt)
+            made.code, token: made.token, website: user.website, origin: settings.origin.settingsText,
+            browserOrigin: settings.browserOrigin, pin: pin, expiresAt: made.expiresAt)
         let code: QRCode
         do throws(QRCode.Failure) {
             code = try QRCode(activation.uri)

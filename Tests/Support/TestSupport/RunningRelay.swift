@@ -249,6 +249,14 @@ public final class RunningRelay: Sendable {
             keyPath: keyPath)
     }
 
+    /// Returns a client of the listener for browsers at this port, with the certificate of another
+    /// client.
+    public func browser(at port: FreePort, with other: CurlCaller) -> CurlCaller {
+        CurlCaller(
+            origin: "https://localhost:\(port.port)", authorityPath: file("ca.pem"), port: port.port,
+            certificatePath: other.certificatePath, keyPath: other.keyPath)
+    }
+
     /// Returns a client with a certificate and key given as PEM texts.
     public func caller(_ name: String, certificate: String, key: String) throws -> CurlCaller {
         try TextFile.write(certificate, to: directory("\(name).pem"))

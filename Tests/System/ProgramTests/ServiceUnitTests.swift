@@ -4,7 +4,10 @@ import Testing
 
 /// The units in deploy/systemd, as systemd itself reads them.
 @Suite(.timeLimit(.minutes(5)), .mayBlock) struct ServiceUnitTests {
-    static let units = ["twoefayd.service", "twoefay-keys.service", "twoefayd.socket", "twoefayd-metrics.socket"]
+    static let units = [
+        "twoefayd.service", "twoefay-keys.service", "twoefayd.socket", "twoefayd-phone.socket",
+        "twoefayd-metrics.socket",
+    ]
     private static let directory =
         #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined() + "/deploy/systemd"
 

@@ -32,7 +32,7 @@ enum DPoP {
     /// request. The signature is checked after the key was looked up
     /// (`Relay.device(provedBy:from:)`).
     static func read(
-        _ request: Request, origin: String, nonces: Nonces, at now: Timestamp
+        _ request: Request, origins: [String], nonces: Nonces, at now: Timestamp
     ) throws(Fault) -> PresentedProof {
         let values = request.fields.values(field)
         guard let text = values.first, values.count == 1 else {
@@ -58,7 +58,9 @@ enum DPoP {
             throw .invalid(
                 LocalizedText("htm must be the request's method", de: "htm muss die Methode der Anfrage sein"))
         }
-        guard let url = claims["htu"]?.string, plain(url).utf8.elementsEqual(plain(origin + request.path).utf8) else {
+        guard let url = claims["htu"]?.string.map(plain),
+            origins.contains(where: { plain($0 + request.path).utf8.elementsEqual(url.utf8) })
+        else {
             throw .invalid(
                 LocalizedText(
                     "htu must be the installation's origin with the request's path",

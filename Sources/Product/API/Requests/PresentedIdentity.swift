@@ -25,7 +25,7 @@ enum PresentedIdentity: Sendable, Equatable {
             do throws(DPoP.Fault) {
                 self = .key(
                     try DPoP.read(
-                        request, origin: api.settings.origin, nonces: api.relay.nonces, at: api.time.now()))
+                        request, origins: api.settings.origins, nonces: api.relay.nonces, at: api.time.now()))
             } catch {
                 self = .unproved(error)
             }

@@ -94,14 +94,19 @@ public struct Activation: Sendable, Equatable {
     public let uri: String
     public let expiresAt: Timestamp
 
-    /// - Parameter pin: SHA-256 of the key of the authority that signed the relay's certificate.
+    /// - Parameters:
+    ///   - browserOrigin: the origin by which browsers reach the routes of phones; nil if there is
+    ///     none.
+    ///   - pin: SHA-256 of the key of the authority that signed the relay's certificate.
     public init(
-        _ code: ActivationCode, token: UserToken, website: String, origin: String, pin: [UInt8], expiresAt: Timestamp
+        _ code: ActivationCode, token: UserToken, website: String, origin: String, browserOrigin: String?,
+        pin: [UInt8], expiresAt: Timestamp
     ) {
         self.code = code.text
         uri =
             "twoefay://enrol?relay=\(PercentEncoding.encode(origin))&website=\(PercentEncoding.encode(website))"
             + "&token=\(token.text)&code=\(code.text)&pin=\(Base64URL.encode(pin))"
+            + (browserOrigin.map { "&at=\(PercentEncoding.encode($0))" } ?? "")
         self.expiresAt = expiresAt
     }
 }
@@ -173,8 +178,8 @@ extension Relay {
         _ code: ActivationCode, token: UserToken, website: Website, expiresAt: Timestamp
     ) -> Activation {
         Activation(
-            code, token: token, website: website.name, origin: settings.origin, pin: activationPin,
-            expiresAt: expiresAt)
+            code, token: token, website: website.name, origin: settings.origin,
+            browserOrigin: settings.browserOrigin, pin: activationPin, expiresAt: expiresAt)
     }
 }
 

@@ -142,8 +142,8 @@ extension Relay {
         let use = OperationSecret.Use(.activationMail, user: row.user, website: row.website)
         guard let secret = try? opened(sealed, for: use, of: ActivationMail.row(of: row.id)) else { return nil }
         let activation = Activation(
-            ActivationCode(secret), token: token, website: website, origin: settings.origin, pin: activationPin,
-            expiresAt: row.expiresAt)
+            ActivationCode(secret), token: token, website: website, origin: settings.origin,
+            browserOrigin: settings.browserOrigin, pin: activationPin, expiresAt: row.expiresAt)
         return Message.Activation(code: Secret(utf8: activation.code), link: Secret(utf8: activation.uri))
     }
 

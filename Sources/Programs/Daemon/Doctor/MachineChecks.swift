@@ -140,6 +140,7 @@ struct MachineChecks: Sendable {
 
     private func ports() -> [Finding] {
         var all = [port("port.listen", "listen", settings.listen)]
+        if let phone = settings.phone.listen { all.append(port("port.phone", "phone.listen", phone)) }
         if let metrics = settings.metrics { all.append(port("port.metrics", "metrics.listen", metrics.place)) }
         return all
     }

@@ -92,6 +92,7 @@ extension Settings {
             ("tls.certificate", tls.certificate), ("tls.ca", tls.authority), ("tls.websites", tls.websites),
             ("tls.phones", tls.phones),
         ]
+        if phone.listen != nil, let file = phone.certificate { all.append(("phone.certificate", file)) }
         if case .certificate(let file, _) = push.credential { all.append(("push.apns.certificate", file)) }
         if let file = push.authority { all.append(("push.apns.ca", file)) }
         if let file = webPush.authority { all.append(("push.web.ca", file)) }

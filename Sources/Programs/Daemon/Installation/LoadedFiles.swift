@@ -27,6 +27,8 @@ import World
 public struct LoadedFiles: Sendable {
     /// The server's certificate, and the authorities and revocation lists for its clients.
     public let tls: TLSServerContext
+    /// The certificate for phones in browsers; nil without `phone.listen`.
+    public let browsers: TLSServerContext?
     /// The signer of the relay's statements, with the same key.
     public let statements: StatementSigner
     /// The authority that phones pin.
@@ -158,6 +160,7 @@ struct LoadedFilesReader {
         let phones = certificate(tls.phones, phonesPEM)
         let revoked = tls.revoked.flatMap { bytes($0) }
         let keys = keys(phones)
+        let browsers = browserContext()
         let push = push()
         let webPush = webPush()
         let webhookFiles = webhooks()
@@ -178,7 +181,7 @@ struct LoadedFilesReader {
             let tls = serverContext(chain, key, websites: websites, phones: phonesPEM, revoked: revoked)
         else { return nil }
         return LoadedFiles(
-            tls: tls, statements: statements, authority: authority, pins: pins,
+            tls: tls, browsers: browsers, statements: statements, authority: authority, pins: pins,
             formerPin: pins?.formerPin(
                 before: authority.spkiThumbprint, chain: (try? Certificate.all(pem: chain)) ?? []),
             issuer: keys.issuer, websites: websiteIssuer, keys: keys.data, push: push, webPush: webPush,

@@ -131,8 +131,8 @@ final class Components: Sendable {
             couriers.activate(first)
             relay = Relay(
                 settings: Relay.Settings(
-                    origin: settings.origin.settingsText, pin: files.authority.spkiThumbprint,
-                    policy: settings.policy,
+                    origin: settings.origin.settingsText, browserOrigin: settings.browserOrigin,
+                    pin: files.authority.spkiThumbprint, policy: settings.policy,
                     isAlone: url.isEmbedded, retention: settings.retention, quotas: settings.quotas,
                     rolling: settings.rolling),
                 store: store, push: PushServices(apns: push, web: webPush), couriers: first.ways,
@@ -182,7 +182,8 @@ final class Components: Sendable {
         self.dependencies = DependencyMetrics(dependencies, in: registry)
         api = API(
             settings: API.Settings(
-                origin: settings.origin.settingsText, applicationServerKey: webPush?.applicationServerKey),
+                origin: settings.origin.settingsText, browserOrigin: settings.browserOrigin,
+                applicationServerKey: webPush?.applicationServerKey),
             relay: relay,
             dependencies: dependencies, drawing: drawing, time: time, randomness: randomness, log: log,
             registry: registry, atTurnEnd: { EventLoop.atTurnEnd($0) })

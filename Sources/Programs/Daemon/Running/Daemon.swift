@@ -27,6 +27,8 @@ import World
 public final class Daemon: Sendable {
     public let settings: Settings
     public let port: UInt16
+    /// The port for phones in browsers; nil without `phone.listen`.
+    public let browserPort: UInt16?
     /// The address that it listens on.
     let address: String
     public let relay: Relay
@@ -43,6 +45,8 @@ public final class Daemon: Sendable {
     let catalog: CurrentCatalog
     let group: LoopGroup
     let servers: [LoopBound<HTTP2Server>]
+    /// Those for phones in browsers; empty without `phone.listen`.
+    let browserServers: [LoopBound<HTTP2Server>]
     private let page: LoopBound<HTTP1Server>?
     let geolocation: Geolocation
     let attestations: AttestationHealth
@@ -79,18 +83,17 @@ public final class Daemon: Sendable {
         hardening: Hardening? = nil, log: Log, reread: (@Sendable () throws(Failure) -> SettingsOfFile)? = nil
     ) async throws(Failure) -> Daemon {
         let files = if let files { files } else { try LoadedFiles.load(settings, at: SystemTime().now()) }
-        // The address comes first: a relay that cannot listen must not touch the store.
-        let sockets = try listen(settings, inherited.relay)
+        let listeners = try Listeners.open(settings, inherited)
         let parts: Components
         do throws(Failure) {
             parts = try await Components(settings, files, hardening, log: log)
         } catch {
-            for socket in sockets { socket.close() }
+            listeners.close()
             throw error
         }
         do {
             return try await Daemon(
-                settings, files.tls, sockets, inherited, parts, log: log,
+                settings, files, listeners, inherited, parts, log: log,
                 reread: reread ?? { () throws(Failure) in SettingsOfFile(settings) })
         } catch {
             parts.close()
@@ -99,7 +102,7 @@ public final class Daemon: Sendable {
     }
 
     private init(
-        _ settings: Settings, _ tls: TLSServerContext, _ sockets: [ListeningSocket],
+        _ settings: Settings, _ files: LoadedFiles, _ listeners: Listeners,
         _ inherited: InheritedSockets, _ components: Components, log: Log,
         reread: @escaping @Sendable () throws(Failure) -> SettingsOfFile
     ) async throws(Failure) {
@@ -138,7 +141,7 @@ public final class Daemon: Sendable {
         relay.onForgery { [backgroundWork] row in
             backgroundWork.spawn { await forgeries.record("row.forged", row: row) }
         }
-        address = inherited.relay?.address.description ?? "\(settings.listen.host):\(sockets[0].address.port)"
+        address = inherited.relay?.address.description ?? "\(settings.listen.host):\(listeners.relay[0].address.port)"
         page = try await MetricsPage.start(
             settings, inherited.metrics, components.registry, components.dependencies,
             on: components.group.loops[0], log: log)
@@ -149,8 +152,16 @@ public final class Daemon: Sendable {
             await relay.rollKeys()
             await relay.watchRevocations()
         }
-        servers = try await Self.serve(sockets, tls, components, origin: settings.origin, log: log)
-        port = sockets[0].address.port
+        servers = try await Self.serve(
+            listeners.relay, files.tls, components.api, components, origin: settings.origin, log: log)
+        port = listeners.relay[0].address.port
+        browserPort = listeners.browsers.first?.address.port
+        if let tls = files.browsers, let origin = settings.phone.origin {
+            let site = BrowserSite(components.api, origins: settings.phone.origins?.all ?? [])
+            browserServers = try await Self.serve(listeners.browsers, tls, site, components, origin: origin, log: log)
+        } else {
+            browserServers = []
+        }
         relay.onRevocation { [servers] in RevokedConnections.end($0, on: servers, log: log) }
         presence = PeriodicWork.presence(components.relay, components.api, heads, on: components.group.loops[0])
         work = PeriodicWork.work(
@@ -167,43 +178,17 @@ public final class Daemon: Sendable {
             ])
     }
 
-    /// Opens the sockets for all loops, or takes that of systemd. Clients that connect wait until
-    /// the servers start.
-    private static func listen(
-        _ settings: Settings, _ inherited: ListeningSocket?
-    ) throws(Failure) -> [ListeningSocket] {
-        if let inherited {
-            do throws(SystemFailure) {
-                return try inherited.shared(by: settings.loopCount)
-            } catch {
-                throw Failure(.unavailable, "cannot serve: \(error)", next: "Raise the limit of open files.")
-            }
-        }
-        guard let address = SocketAddress(host: settings.listen.host, port: settings.listen.port) else {
-            throw Failure(
-                .failed, "listen: \(settings.listen.host) is not an address of this machine",
-                next: "Give an IP address, such as 0.0.0.0 or [::] for all.")
-        }
-        do throws(SystemFailure) {
-            return try ListeningSocket.open(address, count: settings.loopCount)
-        } catch {
-            throw Failure(
-                .unavailable, "cannot listen on \(settings.listen.settingsText): \(error)",
-                next: "Choose another address or port ('listen' in the settings), or free this one.")
-        }
-    }
-
     /// Starts one server on each loop.
     private static func serve(
-        _ sockets: [ListeningSocket], _ tls: TLSServerContext, _ components: Components, origin: WebAddress, log: Log
+        _ sockets: [ListeningSocket], _ tls: TLSServerContext, _ handler: any Handler, _ components: Components,
+        origin: WebAddress, log: Log
     ) async throws(Failure) -> [LoopBound<HTTP2Server>] {
         var servers: [LoopBound<HTTP2Server>] = []
         for (loop, socket) in zip(components.group.loops, sockets) {
-            let api = components.api
             let outcome = await loop.perform { () async -> Result<LoopBound<HTTP2Server>, SystemFailure> in
                 Result { () throws(SystemFailure) in
                     let server = HTTP2Server(
-                        loop: loop, socket: socket, tls: tls, handler: api, origin: origin,
+                        loop: loop, socket: socket, tls: tls, handler: handler, origin: origin,
                         proxies: components.proxies,
                         admission: components.admission, record: components.handshakes, log: log)
                     try server.start()
@@ -231,7 +216,7 @@ public final class Daemon: Sendable {
         // Requests end first. Every held request gets its answer before anything that it needs is
         // closed.
         await withTaskGroup(of: Void.self) { drains in
-            for server in servers {
+            for server in servers + browserServers {
                 drains.addTask {
                     await withCheckedContinuation { continuation in
                         server.loop.post { server.value.drain { continuation.resume() } }

@@ -7,8 +7,8 @@ import Glibc
 /// kernel's queue and are not refused. The variables name the process, so that a child of the relay
 /// or of a shell does not take them for its own.
 ///
-/// A socket with the name `metrics` (`FileDescriptorName=`) is for the metrics page, any other for
-/// the relay. Tests: `SocketActivationTests`.
+/// A socket with the name `metrics` (`FileDescriptorName=`) is for the metrics page, one with the
+/// name `phone` for browsers, any other for the relay. Tests: `SocketActivationTests`.
 public struct InheritedSockets: Sendable {
     static let variables = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"]
     /// The first descriptor, by the protocol.
@@ -19,11 +19,17 @@ public struct InheritedSockets: Sendable {
     /// The socket of the metrics page; nil if it opens its own.
     let metrics: ListeningSocket?
 
-    public static let none = InheritedSockets(relay: nil, metrics: nil)
+    /// The socket for browsers; nil if the relay opens its own.
+    let browsers: ListeningSocket?
 
-    private init(relay: ListeningSocket?, metrics: ListeningSocket?) {
+    public static let none = InheritedSockets()
+
+    private init(
+        relay: ListeningSocket? = nil, metrics: ListeningSocket? = nil, browsers: ListeningSocket? = nil
+    ) {
         self.relay = relay
         self.metrics = metrics
+        self.browsers = browsers
     }
 
     /// Takes the sockets over, and removes the variables. It must run before other threads read
@@ -33,18 +39,17 @@ public struct InheritedSockets: Sendable {
         for name in variables { unsetenv(name) }
         guard let count = try count(values[0], values[1]) else { return .none }
         let names = (values[2] ?? "").split(separator: ":", omittingEmptySubsequences: false)
-        var (relay, metrics): (ListeningSocket?, ListeningSocket?) = (nil, nil)
+        var sockets: [String: ListeningSocket] = [:]
         for index in 0..<count {
             let socket = try adopt(first + Int32(index))
-            if index < names.count, names[index] == "metrics" {
-                guard metrics == nil else { throw failure("systemd passes two sockets with the name metrics") }
-                metrics = socket
-            } else {
-                guard relay == nil else { throw failure("systemd passes two sockets for the relay") }
-                relay = socket
+            let name = index < names.count ? String(names[index]) : ""
+            let use = ["metrics", "phone"].contains(name) ? name : "relay"
+            guard sockets.updateValue(socket, forKey: use) == nil else {
+                let fault = use == "relay" ? "for the relay" : "with the name \(use)"
+                throw failure("systemd passes two sockets \(fault)")
             }
         }
-        return InheritedSockets(relay: relay, metrics: metrics)
+        return InheritedSockets(relay: sockets["relay"], metrics: sockets["metrics"], browsers: sockets["phone"])
     }
 
     /// Returns the number of sockets; nil if they are not for this process.
@@ -67,7 +72,7 @@ public struct InheritedSockets: Sendable {
     private static func failure(_ reason: String) -> Failure {
         Failure(
             .failed, reason,
-            next: "Give one ListenStream= with an IP address and port in twoefayd.socket, and at most one more, with "
-                + "FileDescriptorName=metrics, in a unit of its own.")
+            next: "Give one ListenStream= with an IP address and port in twoefayd.socket, and at most one more "
+                + "each with FileDescriptorName=metrics and phone, in units of their own.")
     }
 }

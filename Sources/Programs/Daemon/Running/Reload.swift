@@ -73,6 +73,9 @@ extension Daemon {
             relay.replace(
                 pin: materials.authority.spkiThumbprint, statement: materials.pins, formerPin: materials.formerPin)
             for server in servers { await server.loop.perform { server.value.replace(tls: materials.tls) } }
+            for server in browserServers {
+                await server.loop.perform { if let tls = materials.browsers { server.value.replace(tls: tls) } }
+            }
             relay.replace(now.policy)
             replaceLimits(now)
             log.use(minimum: now.log.level)

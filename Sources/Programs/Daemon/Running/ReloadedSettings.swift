@@ -41,6 +41,8 @@ extension Settings {
     private mutating func takeFiles(of new: Settings) {
         let phonesKey = tls.phonesKey
         tls = new.tls
+        phone.certificate = new.phone.certificate
+        phone.key = new.phone.key
         if keys == nil, new.keys == nil {
             masterKey = new.masterKey
         } else {

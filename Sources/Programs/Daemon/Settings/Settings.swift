@@ -14,6 +14,8 @@ public struct Settings: Sendable, Equatable {
 
     public var origin: WebAddress
     public var listen: HostPort
+    /// The listener for phones in browsers.
+    public var phone = PhoneListener()
     /// Whether HTTP/1.1 is spoken beside HTTP/2.
     public var http1 = Switch.on
     /// The addresses of balancers. Their connections begin with the address of the client (PROXY

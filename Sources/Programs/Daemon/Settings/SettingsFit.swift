@@ -1,4 +1,5 @@
 import EventLoop
+import HTTP
 import Storage
 import YAML
 
@@ -11,6 +12,7 @@ extension SettingsReader {
         }
         checkAddresses(root)
         checkProxies(root)
+        checkPhone(root)
         checkPush(root)
         checkMail(root)
         if (settings.webhooks.certificate == nil) != (settings.webhooks.key == nil) {
@@ -53,7 +55,11 @@ extension SettingsReader {
                 problem(root.place(of: "storage"), error.description)
             }
         }
-        for (key, place) in [("listen", settings.listen), ("metrics.listen", settings.metrics?.place)] {
+        let listened = [
+            ("listen", settings.listen), ("phone.listen", settings.phone.listen),
+            ("metrics.listen", settings.metrics?.place),
+        ]
+        for (key, place) in listened {
             guard seen.contains(key), let place, SocketAddress(host: place.host, port: place.port) == nil else {
                 continue
             }
@@ -89,6 +95,28 @@ extension SettingsReader {
         // Addresses of clients never have this form, so such a range would match no connection.
         if settings.proxies?.all.contains(where: { $0.description.hasPrefix("::ffff:") }) == true {
             problem(place, "proxies must contain IPv4 addresses in IPv4 form: 10.0.0.5 instead of ::ffff:10.0.0.5")
+        }
+    }
+
+    private mutating func checkPhone(_ root: YAMLNode) {
+        let phone = settings.phone
+        guard let listen = phone.listen else {
+            return reportIdle(
+                ["origin", "certificate", "key", "origins"].map { "phone.\($0)" }, without: "phone.listen", root)
+        }
+        let missing = [
+            ("origin", phone.origin == nil), ("certificate", phone.certificate == nil), ("key", phone.key == nil),
+        ]
+        for (name, isMissing) in missing where isMissing && !isFaulty("phone.\(name)") {
+            problem(root.place(of: "phone"), "phone.\(name) is missing, which phone.listen needs")
+        }
+        if listen == settings.listen {
+            problem(root.place(of: "phone.listen"), "phone.listen must not be that of listen")
+        }
+        if phone.origin?.origin == settings.origin.origin {
+            problem(
+                root.place(of: "phone.origin"),
+                "phone.origin must not be that of origin: give it another port or another host")
         }
     }
 

@@ -110,7 +110,7 @@ public enum SettingsKeys {
                 "tls.revoked", \.tls.revoked, example: "revoked.pem",
                 "Revocation lists (CRL) of the authorities of websites and phones. Revoking a website or a phone in "
                     + "the store does not need them."),
-        ] + est + command + push + webhooks + mail + texts + directories + [
+        ] + phone + est + command + push + webhooks + mail + texts + directories + [
             .optional(
                 "templates.directory", \.templates, example: "templates",
                 "A directory of PO files, such as fr.po, with the texts in other languages. `twoefay templates show` "
@@ -382,6 +382,8 @@ public enum SettingsKeys {
         "phone_ca":
             "The authority of the phones' certificates, if a command issues them. It needs key_service. "
             + "docs/operators/authorities.md explains it.",
+        "phone":
+            "A listener for phones that are pages in a browser. docs/operators/browsers.md explains it.",
         "push": "Push messages to phones. The relay sends none unless push.apns.topic or push.web.key is set.",
         "push.web": "Web Push, for browsers and for phones with UnifiedPush (RFC 8030, 8291 and 8292).",
         "webhooks":

@@ -13,6 +13,9 @@ import World
 /// The API over a real relay and a real store. Requests are values, which run on the relay's loop
 /// as in a connection.
 final class APIRig: Sendable {
+    /// The origin of the listener for browsers.
+    static let browserOrigin = "https://phone.example.com"
+
     let relay: RelayRig
     let api: API
 
@@ -27,7 +30,8 @@ final class APIRig: Sendable {
         let rig = try await RelayRig(over: store, time: TestTime(), quotas: quotas)
         relay = rig
         api = API(
-            settings: API.Settings(origin: RelayRig.origin, deadline: deadline),
+            settings: API.Settings(
+                origin: RelayRig.origin, browserOrigin: Self.browserOrigin, deadline: deadline),
             relay: try statements.map { try rig.relay(over: $0.store(at: store.url)) } ?? rig.relay,
             dependencies: dependencies, time: relay.time, randomness: SystemRandomness(),
             log: Log(minimum: .info, time: relay.time, sink: relay.sink), registry: rig.registry,

@@ -105,6 +105,9 @@ struct BrokenSettings: Sendable {
             "a web push setting without a key", "push:\n  web: {▸allow: 10.0.0.0/8}",
             "push.web.allow has no effect without push.web.key"),
         BrokenSettings(
+            "a certificate for browsers without a listener", "phone:\n  ▸certificate: p.pem",
+            "phone.certificate has no effect without phone.listen"),
+        BrokenSettings(
             "half of a client certificate", "webhooks:\n  ▸key: k",
             "webhooks.certificate and webhooks.key must be set together"),
         BrokenSettings(

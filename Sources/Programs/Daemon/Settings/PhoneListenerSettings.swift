@@ -1,0 +1,59 @@
+import HTTP
+
+extension Settings {
+    /// The listener for phones in browsers, used if an address is set.
+    public struct PhoneListener: Sendable, Equatable {
+        public var listen: HostPort?
+        public var origin: WebAddress?
+        public var certificate: FileName?
+        public var key: FileName?
+        /// The other origins whose pages may call it.
+        public var origins: WebOrigins?
+
+        public init() {}
+    }
+
+    /// The origin by which browsers reach the routes of phones, as they write it; nil without a
+    /// listener for them.
+    public var browserOrigin: String? { phone.origin?.origin }
+}
+
+/// A list of origins, such as `https://app.example.org, https://phone.example.net:8443`.
+public struct WebOrigins: SettingsValue {
+    public let all: [WebAddress]
+
+    public init(settingsText text: String) throws(SettingsFault) {
+        var all: [WebAddress] = []
+        for part in text.split(whereSeparator: { $0 == "," || $0 == " " }) {
+            guard let address = WebAddress(String(part)) else {
+                throw SettingsFault("must be origins such as https://app.example.org, with no path; not \(part)")
+            }
+            all.append(address)
+        }
+        guard !all.isEmpty else { throw SettingsFault("must be one or more origins, such as https://app.example.org") }
+        self.all = all
+    }
+
+    public var settingsText: String { all.map(\.text).joined(separator: ", ") }
+}
+
+extension SettingsKeys {
+    static let phone: [SettingsKey] = [
+        .optional(
+            "phone.listen", \.phone.listen, example: "0.0.0.0:8443",
+            "A second address and port, for phones that are pages in a browser. Setting this key turns them on. It serves "
+                + "only the routes of phones, and never asks for a client certificate."),
+        .optional(
+            "phone.origin", \.phone.origin, example: "https://phone.example.com:8443",
+            "The URL by which browsers reach it."),
+        .optional(
+            "phone.certificate", \.phone.certificate, example: "phone.pem",
+            "Its certificate, with its chain, from an authority that browsers trust. SIGHUP reads it again."),
+        .optional(
+            "phone.key", \.phone.key, example: "phone.key",
+            "The private key of this certificate."),
+        .optional(
+            "phone.origins", \.phone.origins, example: "https://app.example.org",
+            "The origins of other pages that may be phones here (CORS). The pages of phone.origin always may."),
+    ]
+}
