@@ -156,10 +156,14 @@ let product = layer(
         ]),
     module("Directory", ["Domain", "JSON"]),
     module(
+        "PhoneApp", ["Attestation", "Bytes", "Crypto", "HTTP", "JSON"],
+        // Embedded has them as Swift.
+        exclude: ["Assets"]),
+    module(
         "API",
         [
-            "Attestation", "Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "Metrics", "QR", "Relay", "Templates",
-            "World",
+            "Attestation", "Bytes", "Crypto", "Domain", "HTTP", "JSON", "Log", "Metrics", "PhoneApp", "QR", "Relay",
+            "Templates", "World",
         ]),
 
     tests("Directory", ["Directory", "Domain"]),
@@ -175,7 +179,7 @@ let product = layer(
         "API",
         [
             "API", "Attestation", "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "EventLoop", "HTTP", "JSON", "Log",
-            "Metrics", "Relay", "Storage", "TestSupport", "World",
+            "Metrics", "PhoneApp", "Relay", "Storage", "TestSupport", "World",
         ]))
 
 /// The databases: the store, and the locations of addresses.
@@ -316,7 +320,7 @@ let programs = layer(
             "Directory",
             "DirectorySources", "Domain", "EST", "EventLoop", "GSM", "Geo", "HTTP", "HTTP1", "HTTP2", "Hardening",
             "JSON",
-            "KeyService", "Log", "Metrics", "PKCS11", "QR",
+            "KeyService", "Log", "Metrics", "PKCS11", "PhoneApp", "QR",
             "Relay", "SMPP", "SMS", "Storage", "TLS", "Templates", "WebPush", "Webhooks", "World", "YAML",
         ]),
     module(
@@ -398,6 +402,7 @@ let system = layer(
             "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "EventLoop", "HTTP", "JSON", "Relay", "Storage",
             "TestSupport", "Webhooks", "World",
         ]),
+    tests("BrowserPhone", ["TestSupport"], scripts: ["Unit"]),
     tests("Tour", ["JSON", "TestSupport", "twoefay", "twoefayd"], scripts: ["Script"]))
 
 let package = Package(

@@ -3,6 +3,7 @@ import Domain
 import EventLoop
 import HTTP
 import JSON
+import PhoneApp
 import TestSupport
 import Testing
 
@@ -13,7 +14,10 @@ struct BrowserSiteTests {
     private static let listed = "https://app.example.org"
 
     private func site(_ rig: APIRig) throws -> BrowserSite {
-        BrowserSite(rig.api, origins: [try #require(WebAddress("https://APP.example.org:443"))])
+        let address = try #require(WebAddress(APIRig.browserOrigin))
+        return BrowserSite(
+            rig.api, origins: [try #require(WebAddress("https://APP.example.org:443"))],
+            app: PhoneApp(origin: address, relays: [], apps: PhoneApp.NativeApps(), version: "1.2.3"))
     }
 
     private func ask(_ method: String, _ path: String, of page: String?, wanting wanted: String) -> Request {

@@ -1,8 +1,9 @@
 import Domain
 import HTTP
+import PhoneApp
 
-/// The handler of the listener for browsers (`phone.listen`): the routes of phones, and nothing
-/// else.
+/// The handler of the listener for browsers (`phone.listen`): the routes of phones, the phone's web
+/// app, and nothing else.
 ///
 /// A page in a browser can be a phone, but it cannot choose a client certificate, and a browser would
 /// ask the person for one if the server did. So browsers have a listener of their own, which requests
@@ -28,14 +29,20 @@ public final class BrowserSite: Handler {
 
     private let api: API
     private let origins: Set<String>
+    private let app: PhoneApp?
 
-    /// - Parameter origins: the origins of pages, besides the listener's own, that may call.
-    public init(_ api: API, origins: [WebAddress]) {
+    /// - Parameters:
+    ///   - origins: the origins of pages, besides the listener's own, that may call.
+    ///   - app: the app that is served; nil for the routes alone.
+    public init(_ api: API, origins: [WebAddress], app: PhoneApp?) {
         self.api = api
+        self.app = app
         self.origins = Set(origins.map(\.origin))
     }
 
     public func handle(_ request: Request) -> Reply {
+        // The files are no concern of other origins, so they have no CORS fields.
+        if let file = app?.answer(request) { return .now(file) }
         let origin = listed(request.fields)
         if request.method == "OPTIONS", let wanted = request.fields["access-control-request-method"] {
             return .now(permission(for: wanted, request, origin))

@@ -157,7 +157,8 @@ public final class Daemon: Sendable {
         port = listeners.relay[0].address.port
         browserPort = listeners.browsers.first?.address.port
         if let tls = files.browsers, let origin = settings.phone.origin {
-            let site = BrowserSite(components.api, origins: settings.phone.origins?.all ?? [])
+            let site = BrowserSite(
+                components.api, origins: settings.phone.origins?.all ?? [], app: settings.phoneApp(at: origin))
             browserServers = try await Self.serve(listeners.browsers, tls, site, components, origin: origin, log: log)
         } else {
             browserServers = []

@@ -1,4 +1,5 @@
 import HTTP
+import PhoneApp
 
 extension Settings {
     /// The listener for phones in browsers, used if an address is set.
@@ -9,6 +10,13 @@ extension Settings {
         public var key: FileName?
         /// The other origins whose pages may call it.
         public var origins: WebOrigins?
+        /// Whether the web app is served there.
+        public var enabled = Switch.on
+        /// Other relays whose phone the app may be.
+        public var relays: WebOrigins?
+        /// The native apps that may take over the app's links.
+        public var appleApps: AppIDs?
+        public var androidApps: AndroidApps?
 
         public init() {}
     }
@@ -16,6 +24,13 @@ extension Settings {
     /// The origin by which browsers reach the routes of phones, as they write it; nil without a
     /// listener for them.
     public var browserOrigin: String? { phone.origin?.origin }
+
+    /// The web app of the phone; nil if it is not served.
+    func phoneApp(at origin: WebAddress) -> PhoneApp? {
+        guard phone.enabled == .on else { return nil }
+        let apps = PhoneApp.NativeApps(apple: phone.appleApps?.all ?? [], android: phone.androidApps?.all ?? [])
+        return PhoneApp(origin: origin, relays: phone.relays?.all ?? [], apps: apps, version: Program.version)
+    }
 }
 
 /// A list of origins, such as `https://app.example.org, https://phone.example.net:8443`.
@@ -55,5 +70,19 @@ extension SettingsKeys {
         .optional(
             "phone.origins", \.phone.origins, example: "https://app.example.org",
             "The origins of other pages that may be phones here (CORS). The pages of phone.origin always may."),
+        .standard(
+            "phone.enabled", \.phone.enabled,
+            "Whether the phone's web app is served there, under /phone/: on or off. Without it, only other pages can be "
+                + "phones."),
+        .optional(
+            "phone.relays", \.phone.relays, example: "https://phone.example.net:8443",
+            "The phone.origin of other relays whose phone this app may be, too. Those list this one in phone.origins."),
+        .optional(
+            "phone.ios_apps", \.phone.appleApps, example: "ABCDE12345.com.example.app",
+            "The App IDs of apps for iOS that may take over links of the web app, separated by commas."),
+        .optional(
+            "phone.android_apps", \.phone.androidApps,
+            example: "com.example.app=" + String(repeating: "0123456789abcdef", count: 4),
+            "The same for Android: the package name, = and the SHA-256 of the certificate that signs the app."),
     ]
 }

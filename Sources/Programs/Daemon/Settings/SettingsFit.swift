@@ -102,7 +102,9 @@ extension SettingsReader {
         let phone = settings.phone
         guard let listen = phone.listen else {
             return reportIdle(
-                ["origin", "certificate", "key", "origins"].map { "phone.\($0)" }, without: "phone.listen", root)
+                ["origin", "certificate", "key", "origins", "enabled", "relays", "ios_apps", "android_apps"].map {
+                    "phone.\($0)"
+                }, without: "phone.listen", root)
         }
         let missing = [
             ("origin", phone.origin == nil), ("certificate", phone.certificate == nil), ("key", phone.key == nil),

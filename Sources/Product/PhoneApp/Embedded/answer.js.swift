@@ -1,0 +1,95 @@
+// Written by dev/embed-pages from Assets/answer.js. Do not edit.
+extension AppFile {
+    static let answerJS = AppFile(
+        "answer.js", type: "text/javascript; charset=utf-8",
+        text: #"""
+            // Signs and sends a decision, and says what became of it.
+
+            import { CallFailure } from "./calls.js";
+            import { visible } from "./context.js";
+            import { confirm } from "./elements.js";
+            import { assertOwner } from "./passkey.js";
+            import { pinKey } from "./pin.js";
+            import { deliver } from "./requests.js";
+            import { t } from "./texts.js";
+
+            /**
+             * Answers a request that the person has seen whole. Returns {title, kind, text} when the request has
+             * ended, or {text, at?} when it is still open; `at` names the input that was wrong.
+             */
+            export async function answerWith(app, entry, decision, tell) {
+              const { phone, question, challenge, until } = entry;
+              const responder = app.responder(phone);
+              try {
+                const signed = await sign(app, responder, entry, decision, tell);
+                if (!signed) return { text: t("ownerFailed") };
+                tell(t("sending"));
+                const outcome = await deliver(responder, signed, until, (error) => {
+                  tell(error.status === 429 ? t("slow", { seconds: error.retryAfter ?? 2 }) : t("sendingAgain"));
+                });
+                app.requests.close(challenge);
+                const result = ended(decision.word, outcome, visible(question.context.displayName));
+                await app.record(recordOf(phone, question.context, decision.word, outcome));
+                return result;
+              } catch (error) {
+                if (!(error instanceof CallFailure)) throw error;
+                return refusal(error);
+              }
+            }
+
+            /** Signs once. Null if the owner was not verified, and the person does not go on without. */
+            async function sign(app, responder, { phone, question }, { word, number, pin }, tell) {
+              const { demands } = question;
+              const posture = demands.isStated && word === "approve" ? { app_version: app.config.version.slice(0, 32) } : undefined;
+              const proofs = {};
+              if (word === "approve" && pin !== null) {
+                tell(t("pinWorks"));
+                const key = await pinKey(pin, phone.pinSecret ?? new Uint8Array(32), "pin");
+                proofs.pin = (jws) => key.sign(jws);
+              }
+              const withOwner = word === "approve" && Boolean(phone.passkey);
+              if (withOwner) {
+                tell(t("ownerAsked"));
+                const decided = { word, number, posture, uv: "passcode", uvAge: demands.needsOwner ? 0 : undefined };
+                try {
+                  return await responder.sign(question, decided, { ...proofs, owner: (jws) => assertOwner(phone.passkey, jws) });
+                } catch (error) {
+                  if (error instanceof CallFailure) throw error;
+                  const isSure = await confirm({
+                    title: t("ownerTitle"), text: t("ownerText"), yes: t("ownerWithout"), no: t("back"), kind: null,
+                  });
+                  if (!isSure) return null;
+                }
+              }
+              return responder.sign(question, { word, number, posture, uv: "none" }, proofs);
+            }
+
+            function ended(word, outcome, website) {
+              if (outcome === null) return { title: t("over"), kind: "warn", text: t("overText") };
+              if (outcome.isLate) return { title: t("decided"), kind: "warn", text: t("decidedText", { login: t(outcome.login) }) };
+              if (word === "fraud") return { title: t("frozen"), kind: "bad", text: t("frozenText", { website }) };
+              if (word === "deny") return { title: t("denied"), kind: "warn", text: t("deniedText", { website }) };
+              if (outcome.login === "success") return { title: t("approved"), kind: "good", text: t("approvedText", { website }) };
+              return { title: t("notApproved"), kind: "bad", text: t("notApprovedText") };
+            }
+
+            function refusal(error) {
+              const tries = error.body.tries_left;
+              const texts = {
+                pin_required: t("pinMissing"),
+                pin_wrong: t("pinWrong", { tries: tries ?? "?" }),
+                pin_locked: t("pinLocked"),
+                posture_unmet: t("postureUnmet", { demands: visible([error.body.unmet ?? []].flat().join(", ")) }),
+              };
+              if (error.code in texts) return { text: texts[error.code], at: error.code === "pin_wrong" ? "pin" : null };
+              return { text: t("failed", { why: visible(error.message) }) };
+            }
+
+            const recordOf = (phone, context, word, outcome) => ({
+              phone: phone.id, website: phone.website, displayName: context.displayName, username: context.username,
+              service: context.service, action: context.action, place: context.place, word,
+              outcome: outcome === null ? "over" : outcome.isLate ? "late" : outcome.login,
+            });
+
+            """#)
+}
