@@ -43,7 +43,8 @@ final class Sidecar {
     private let options: Options
     private let loop: EventLoop
     private let output: PhoneOutput
-    private let connections: RelayConnections
+    /// The connections to the relay, under the certificate in force.
+    private var carrier: HTTP2Carrier
     private var files: SidecarFiles
     private var marks: [FileMark]
     /// Whether the relay could be reached; nil before the first attempt.
@@ -57,18 +58,21 @@ final class Sidecar {
         self.output = output
         marks = options.files.map { FileMark($0) }
         files = try SidecarFiles(options, at: loop.time.now())
-        do throws(CallFault) {
-            connections = try RelayConnections(files.access, on: loop)
-        } catch {
-            throw Self.unusable(error)
-        }
+        carrier = try Self.carrier(options.relay, files, on: loop)
     }
 
-    private static func unusable(_ fault: CallFault) -> Failure {
-        Failure(
-            .failed, fault.description,
-            next: "Give the files of one certificate: NAME.pem and NAME.key of 'twoefay website add', and the relay's "
-                + "ca.pem.")
+    private static func carrier(
+        _ relay: WebAddress, _ files: SidecarFiles, on loop: EventLoop
+    ) throws(Failure) -> HTTP2Carrier {
+        do throws(CallFault) {
+            return try HTTP2Carrier(
+                loop: loop, relay: relay, authority: files.authority, certificate: files.certificate, key: files.key)
+        } catch {
+            throw Failure(
+                .failed, error.description,
+                next: "Give the files of one certificate: NAME.pem and NAME.key of 'twoefay website add', and the "
+                    + "relay's ca.pem.")
+        }
     }
 
     func run(until signals: Signals, _ supervisor: Supervisor) async throws(Failure) -> Report {
@@ -231,7 +235,8 @@ final class Sidecar {
                     .failed, "the certificate is of the website \(read.website), not of \(files.website)",
                     next: "To serve another website, start another sidecar with a socket of its own.")
             }
-            do throws(CallFault) { try connections.replace(by: read.access) } catch { throw Self.unusable(error) }
+            // Requests under way keep the former one until they end.
+            carrier = try Self.carrier(options.relay, read, on: loop)
             files = read
             output(
                 "The files are read again. The certificate ends at \(read.certificateEnds.rfc3339).", "reloaded",
@@ -254,10 +259,10 @@ final class Sidecar {
         var isRepeated = false
         while true {
             do throws(CallFault) {
-                let response = try await connections.send(request, deadline: Self.deadline)
+                let response = try await send(request, deadline: Self.deadline)
                 note(nil)
                 if isRepeated, Self.isStillRunning(response), loop.time.instant() + pause < end {
-                    await connections.pause(for: max(pause, .seconds(1)))
+                    await carrier.pause(for: max(pause, .seconds(1)))
                     continue
                 }
                 return Response(
@@ -267,10 +272,16 @@ final class Sidecar {
                 guard isReachable != false, Self.mayRepeat(request, after: error), loop.time.instant() + pause < end
                 else { return failed(error) }
                 if case .unanswered = error { isRepeated = true }
-                await connections.pause(for: pause)
+                await carrier.pause(for: pause)
                 pause = min(pause * 2, .milliseconds(500))
             }
         }
+    }
+
+    private func send(_ request: Request, deadline: Duration) async throws(CallFault) -> Response {
+        try await carrier.send(
+            request.method, request.path + (request.query.map { "?\($0)" } ?? ""),
+            fields: PassedFields.ofRequest(request.fields), body: request.body, deadline: deadline)
     }
 
     /// Whether the relay still works on an earlier attempt. If that was the sidecar's, the caller knows
@@ -305,7 +316,7 @@ final class Sidecar {
     /// Connects before the first caller comes, and reports whether the relay answers.
     private func greet() async {
         do throws(CallFault) {
-            _ = try await connections.send(Request(method: "GET", path: "/health"), deadline: Self.patience)
+            _ = try await send(Request(method: "GET", path: "/health"), deadline: Self.patience)
             note(nil)
         } catch {
             _ = failed(error)

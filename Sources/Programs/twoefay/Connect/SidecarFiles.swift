@@ -1,40 +1,43 @@
+import Bytes
 import Crypto
 import Daemon
 import World
 
 /// The files of the sidecar, read and checked together.
 struct SidecarFiles {
-    let access: RelayConnections.Access
+    /// The authority that signed the relay's certificate, and the certificate and key of the website.
+    let authority: [UInt8]
+    let certificate: [UInt8]
+    let key: Secret
     let token: BearerToken?
     /// The name of the website in its certificate.
     let website: String
     let certificateEnds: Timestamp
 
     init(_ options: Sidecar.Options, at now: Timestamp) throws(Failure) {
-        let chain = try Self.read("certificate", options.certificate) { path throws(Files.Problem) in
+        certificate = try Self.read("certificate", options.certificate) { path throws(Files.Problem) in
             try Files.read(path)
         }
-        let authority = try Self.read("authority", options.authority) { path throws(Files.Problem) in
+        authority = try Self.read("authority", options.authority) { path throws(Files.Problem) in
             try Files.read(path)
         }
-        let key = try Self.read("key", options.key) { path throws(Files.Problem) in try Files.readSecret(path) }
-        access = RelayConnections.Access(relay: options.relay, authority: authority, certificate: chain, key: key)
+        key = try Self.read("key", options.key) { path throws(Files.Problem) in try Files.readSecret(path) }
         token = try options.tokenFile.map { path throws(Failure) in try Self.token(path) }
-        let certificate: Certificate
+        let leaf: Certificate
         do throws(CryptoFailure) {
-            certificate = try Certificate(pem: chain)
+            leaf = try Certificate(pem: certificate)
         } catch {
             throw Failure(
                 .failed, "\(options.certificate): \(error)", next: "Give the file NAME.pem of 'twoefay website add'.")
         }
         let prefix = "twoefay:website:"
-        guard let uri = certificate.uris.first, certificate.uris.count == 1, uri.hasPrefix(prefix) else {
+        guard let uri = leaf.uris.first, leaf.uris.count == 1, uri.hasPrefix(prefix) else {
             throw Failure(
                 .failed, "\(options.certificate) is not the certificate of a website",
                 next: "Give the file NAME.pem of 'twoefay website add'.")
         }
         website = String(uri.dropFirst(prefix.count))
-        certificateEnds = certificate.notAfter
+        certificateEnds = leaf.notAfter
         guard certificateEnds > now else {
             throw Failure(
                 .failed, "\(options.certificate) has ended at \(certificateEnds.rfc3339)",
