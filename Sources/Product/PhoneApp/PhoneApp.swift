@@ -7,10 +7,10 @@ import JSON
 ///
 /// The app is a phone that needs no store. Its files are in the program, and nothing of it comes from
 /// elsewhere: the policy of its pages allows scripts of this origin alone, and connections to the
-/// relays that the operator lists. `Assets` has the app; its README explains it.
+/// relays that the operator lists. `Assets` has the app.
 ///
-/// A browser keeps a copy, and the app asks its person before it takes another version. So each
-/// answer names the digest of its file, and `config.json` has them all.
+/// A browser keeps a copy, and the app asks its person before it takes another version. So
+/// `config.json` has the digest of each file.
 ///
 /// Tests: `PhoneAppTests`.
 public struct PhoneApp: Sendable {
@@ -38,8 +38,7 @@ public struct PhoneApp: Sendable {
     ///   - relays: the origins of other relays whose phone it may be.
     public init(origin: WebAddress, relays: [WebAddress], apps: NativeApps, version: String) {
         let relays = [origin.origin] + relays.map(\.origin).filter { $0 != origin.origin }
-        var files = Dictionary(
-            uniqueKeysWithValues: AppFile.all.map { (Self.root + ($0.name == Self.page ? "" : $0.name), $0) })
+        var files = Dictionary(uniqueKeysWithValues: AppFile.all.map { (Self.root + $0.name, $0) })
         let config: JSONObject = [
             "version": .string(version), "relays": .array(relays.map { .string($0) }),
             "files": .object(
@@ -53,8 +52,9 @@ public struct PhoneApp: Sendable {
         add(Self.root + "config.json", .object(config))
         if !apps.apple.isEmpty { add("/.well-known/apple-app-site-association", Self.association(apps.apple)) }
         if !apps.android.isEmpty { add("/.well-known/assetlinks.json", Self.links(apps.android)) }
+        files[Self.root] = files[Self.root + Self.page]
         self.files = files
-        common = Self.fields(connecting: Array(relays.dropFirst()))
+        common = Self.fields(of: origin, connecting: Array(relays.dropFirst()))
     }
 
     /// Answers a request for a file; nil for any other path.
@@ -76,25 +76,27 @@ public struct PhoneApp: Sendable {
     }
 
     /// The fields of every answer.
-    private static func fields(connecting relays: [String]) -> [Fields.Field] {
+    private static func fields(of origin: WebAddress, connecting relays: [String]) -> [Fields.Field] {
         let policy = [
-            "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:",
-            "manifest-src 'self'",
-            "worker-src 'self'", "media-src 'self' blob:", (["connect-src 'self'"] + relays).joined(separator: " "),
+            "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "manifest-src 'self'",
+            "worker-src 'self'", (["connect-src 'self'"] + relays).joined(separator: " "),
             "form-action 'none'", "base-uri 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'",
+            "trusted-types twoefay-phone",
         ]
-        return [
+        var fields: [Fields.Field] = [
             .init("content-security-policy", policy.joined(separator: "; ")),
             .init("cross-origin-opener-policy", "same-origin"),
             .init("cross-origin-resource-policy", "same-origin"),
             .init("referrer-policy", "no-referrer"),
             .init("x-content-type-options", "nosniff"),
-            .init("strict-transport-security", "max-age=31536000"),
             .init(
                 "permissions-policy",
-                "camera=(self), publickey-credentials-create=(self), publickey-credentials-get=(self), geolocation=(self), "
-                    + "microphone=(), payment=(), usb=()"),
+                "camera=(self), publickey-credentials-create=(self), publickey-credentials-get=(self), "
+                    + "geolocation=(), microphone=(), payment=(), usb=()"),
         ]
+        // It holds for all ports of a host, so it would break plain pages at others.
+        if origin.port ?? 443 == 443 { fields.append(.init("strict-transport-security", "max-age=31536000")) }
+        return fields
     }
 
     /// The file by which an app for iOS takes over links.

@@ -128,6 +128,28 @@ struct BrowserSiteTests {
         }
     }
 
+    /// The answer at the deadline, too.
+    @Test func lateAnswersAreForTheirPage() async throws {
+        let rig = try await APIRig()
+        let fields = Fields([Fields.Field("origin", Self.listed)])
+        let request = Request(method: "GET", path: "/push", fields: fields)
+        guard case .later(_, let late, let work) = try site(rig).handle(request) else { throw RigFailure("at once") }
+        _ = await rig.relay.loop.perform { await work() }
+        #expect(late().fields["access-control-allow-origin"] == Self.listed)
+    }
+
+    /// Beside the routes, the app's files, for pages of this origin alone.
+    @Test func appIsServedBesideTheRoutes() async throws {
+        let rig = try await APIRig()
+        let site = try site(rig)
+        let request = Request(
+            method: "GET", path: "/phone/", fields: Fields([Fields.Field("origin", Self.listed)]))
+        let page = await rig.answer(request, by: site)
+        #expect(page.status == 200 && page.fields["access-control-allow-origin"] == nil)
+        let without = BrowserSite(rig.api, origins: [], app: nil)
+        #expect(await rig.answer(request, by: without).code == "route_not_found")
+    }
+
     @Test func faultsOfTheConnectionAreReadable() async throws {
         let rig = try await APIRig()
         let site = try site(rig)

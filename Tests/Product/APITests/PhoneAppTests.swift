@@ -30,10 +30,30 @@ struct PhoneAppTests {
         #expect(names.count > 2)
         for name in names { #expect(app.answer(get(name))?.status == 200, "\(name)") }
         #expect(app.answer(get("/phone"))?.status == 308)
-        for path in ["/phone/nothing", "/phone/../phone/", "/phone/index.html", "/", "/pending", "/phone/app.js/"] {
+        #expect(app.answer(get("/phone/index.html")) == page)
+        for path in ["/phone/nothing", "/phone/../phone/", "/", "/pending", "/phone/app.js/"] {
             #expect(app.answer(get(path)) == nil, "\(path)")
         }
         #expect(app.answer(get("/phone/", method: "POST"))?.status == 405)
+    }
+
+    /// Everything that a file names is there: the worker keeps no version without one of them.
+    @Test func namedFilesAreServed() throws {
+        let app = try app()
+        let files = try #require(app.answer(get("/phone/config.json"))?.json["files"]?.object)
+        var (imports, paths) = (0, 0)
+        for name in files.names where name.hasSuffix(".js") {
+            let text = try #require(app.answer(get(name))).text
+            for match in text.matches(of: #/(?:from|import) "\.\/([^"]+)"/#) {
+                #expect(files["/phone/\(match.1)"] != nil, "\(name): \(match.1)")
+                imports += 1
+            }
+            for match in text.matches(of: #/"(\/phone\/[^"]*)"/#) {
+                #expect(app.answer(get(String(match.1)))?.status == 200, "\(name): \(match.1)")
+                paths += 1
+            }
+        }
+        #expect(imports > 20 && paths > 2)
     }
 
     /// The policy allows what the app needs and no more, and names other relays only if they are listed.
@@ -44,6 +64,12 @@ struct PhoneAppTests {
             #expect(alone.contains(word), "\(word)")
         }
         #expect(!alone.contains("unsafe") && !alone.contains("*") && !alone.contains("http"))
+        #expect(try app().answer(get("/phone/"))?.fields["strict-transport-security"] != nil)
+        // It would hold for the other ports of the host, too.
+        let other = PhoneApp(
+            origin: try #require(WebAddress("https://phone.example.com:8443")), relays: [], apps: PhoneApp.NativeApps(),
+            version: "1.2.3")
+        #expect(other.answer(get("/phone/"))?.fields["strict-transport-security"] == nil)
         let with = try app(relays: ["https://Other.example:8443", "https://phone.example.com"])
         let policy = try #require(with.answer(get("/phone/"))?.fields["content-security-policy"])
         #expect(policy.contains("connect-src 'self' https://other.example:8443;"))
@@ -56,7 +82,7 @@ struct PhoneAppTests {
     @Test func digestsAreThoseOfTheFiles() throws {
         let app = try app()
         let files = try #require(app.answer(get("/phone/config.json"))?.json["files"]?.object)
-        #expect(files.names.contains("/phone/") && files.names.count > 20)
+        #expect(files.names.contains("/phone/index.html") && files.names.count > 20)
         for file in files.members {
             let answer = try #require(app.answer(get(file.name)), "\(file.name)")
             #expect(file.value.string == Base64URL.encode(SHA256.hash(answer.body)))

@@ -39,6 +39,17 @@ import Testing
             "phone.origins must be origins such as https://app.example.org, with no path"
         ),
         ([listen, "origins: ', '"] + rest, "phone.origins must be one or more origins"),
+        (
+            [listen, "enabled: off", "relays: https://phone.example.net"] + rest,
+            "phone.relays has no effect without phone.enabled: on"
+        ),
+        (
+            [
+                listen, "ios_apps: ABCDE12345.com.example.app", "origin: https://phone.example.com:8443", rest[1],
+                rest[2],
+            ],
+            "phone.ios_apps needs a phone.origin with port 443"
+        ),
     ]
 
     @Test(arguments: faults) func faultsAreNamed(lines: [String], message: String) {

@@ -112,6 +112,16 @@ extension SettingsReader {
         for (name, isMissing) in missing where isMissing && !isFaulty("phone.\(name)") {
             problem(root.place(of: "phone"), "phone.\(name) is missing, which phone.listen needs")
         }
+        if phone.enabled == .off {
+            let idle = ["relays", "ios_apps", "android_apps"].map { "phone.\($0)" }
+            reportIdle(idle, without: "phone.enabled: on", root)
+        }
+        let apps = ["ios_apps", "android_apps"].map { "phone.\($0)" }
+        if let first = apps.first(where: seen.contains), phone.origin?.port ?? 443 != 443 {
+            problem(
+                root.place(of: first),
+                "\(first) needs a phone.origin with port 443: Apple and Google look for the app's files nowhere else")
+        }
         if listen == settings.listen {
             problem(root.place(of: "phone.listen"), "phone.listen must not be that of listen")
         }
