@@ -26,11 +26,18 @@ public struct ActivationURI: Sendable {
     }
 
     public static let start = "twoefay://enrol?"
+    /// The path of the web app, whose links have the same parameters.
+    private static let appPath = "/phone/"
 
-    /// Parses a URI. Unknown parameters are ignored, because a later relay may add some.
+    /// Parses a URI, or a link to the web app. Unknown parameters are ignored, because a later relay
+    /// may add some.
     public init(_ text: String) throws(Malformed) {
-        guard text.hasPrefix(Self.start) else { throw Malformed("it does not begin with \(Self.start)") }
-        let parameters = try Self.parameters(text.dropFirst(Self.start.count))
+        let app = Self.app(of: text)
+        guard app != nil || text.hasPrefix(Self.start) else {
+            throw Malformed("it does not begin with \(Self.start), and is no link to a web app")
+        }
+        let query = app == nil ? text.dropFirst(Self.start.count) : text.drop { $0 != "#" }.dropFirst()
+        let parameters = try Self.parameters(query)
         func value(_ name: String) throws(Malformed) -> String {
             guard let value = parameters[name], !value.isEmpty else { throw Malformed("\(name) is missing") }
             return value
@@ -56,7 +63,19 @@ public struct ActivationURI: Sendable {
         guard let key = Base64URL.decode(text), key.count == 32 else {
             throw Malformed("k is not 256 bits in base64url")
         }
+        // The relay could read it by another page.
+        let ofRelay = [relay, parameters["at"].flatMap { WebAddress($0) }].compactMap { $0?.origin }
+        guard !ofRelay.contains(where: { $0 == app?.origin }) else {
+            throw Malformed("k must not be in a link to an address of the relay")
+        }
         websiteKey = Secret(key)
+    }
+
+    /// The address of the web app that a link leads to; nil for anything else.
+    private static func app(of text: String) -> WebAddress? {
+        let place = text.prefix { $0 != "#" }
+        guard place.count < text.count, place.hasSuffix(appPath) else { return nil }
+        return WebAddress(String(place.dropLast(appPath.count)))
     }
 
     private static func isName(_ text: String) -> Bool {

@@ -29,8 +29,8 @@ public final class Relay: Sendable {
     public struct Settings: Sendable {
         /// `https://host:port`, as websites and phones know this installation.
         public var origin: String
-        /// The origin by which browsers reach the routes of phones; nil if none may be a phone by it.
-        public var browserOrigin: String?
+        /// How phones in browsers reach the relay; nil if they do not.
+        public var browsers: BrowserAccess?
         /// SHA-256 of the key of the authority that signed the relay's certificate; phones pin it.
         public var pin: [UInt8]
         /// The policy values that apply if a website's row does not set them.
@@ -43,12 +43,12 @@ public final class Relay: Sendable {
         public var rolling: RollingKeySettings
 
         public init(
-            origin: String, browserOrigin: String? = nil, pin: [UInt8], policy: Policy, isAlone: Bool,
+            origin: String, browsers: BrowserAccess? = nil, pin: [UInt8], policy: Policy, isAlone: Bool,
             retention: Retention = Retention(), quotas: Quotas = Quotas(),
             rolling: RollingKeySettings = RollingKeySettings()
         ) {
             self.origin = origin
-            self.browserOrigin = browserOrigin
+            self.browsers = browsers
             self.pin = pin
             self.policy = policy
             self.isAlone = isAlone

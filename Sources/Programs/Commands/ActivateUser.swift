@@ -33,10 +33,10 @@ extension Tool {
         let made = try store.activate(user)
         let activation = Activation(
             made.code, token: made.token, website: user.website, origin: settings.origin.settingsText,
-            browserOrigin: settings.browserOrigin, pin: pin, expiresAt: made.expiresAt)
+            browsers: settings.browsers, pin: pin, expiresAt: made.expiresAt)
         let code: QRCode
         do throws(QRCode.Failure) {
-            code = try QRCode(activation.uri)
+            code = try QRCode(activation.scanned)
         } catch {
             throw Failure(
                 .failed, "the activation is too long for a QR code",
@@ -47,14 +47,14 @@ extension Tool {
             An activation code for one more phone of \(user.fullName), valid until \(activation.expiresAt.rfc3339):
 
             \(code.terminal(colored: invocation.isOnTerminal))
-            \(activation.uri)
+            \(activation.scanned)
 
             Show it only to \(user.username): whoever scans it can answer for this user. It works once.\(warning(user))
             """,
             json: .object([
                 "user": .string(user.username), "website": .string(user.website), "code": .string(activation.code),
-                "uri": .string(activation.uri), "qr": .string(code.svg()),
-                "expires_at": .string(activation.expiresAt.rfc3339),
+                "uri": .string(activation.uri), "link": activation.link.map { .string($0) } ?? .null,
+                "qr": .string(code.svg()), "expires_at": .string(activation.expiresAt.rfc3339),
             ]))
     }
 

@@ -24,6 +24,23 @@ struct ActivationURITests {
         #expect(activation.websiteKey?.reveal() == [UInt8](repeating: 7, count: 32))
     }
 
+    /// A link to the web app has the same parameters. `k` may be in one to another address alone.
+    @Test func linksToTheWebAppAreRead() throws {
+        let parameters = Self.right.dropFirst("twoefay://enrol?".count) + "&at=https%3A%2F%2Fphone.example.com"
+        let k = "&k=" + Base64URL.encode([UInt8](repeating: 7, count: 32))
+        for (place, isRead, isReadWithKey) in [
+            ("https://phone.example.com/phone/#", true, false), ("https://PHONE.example.com:443/phone/#", true, false),
+            ("https://login.example.com:8080/phone/#", true, false), ("https://app.example.org/phone/#", true, true),
+            ("http://app.example.org/phone/#", false, false), ("https://app.example.org/phone/?", false, false),
+            ("https://app.example.org/#", false, false), ("https://app.example.org/a/phone/#", false, false),
+            ("https://a@app.example.org/phone/#", false, false), ("/phone/#", false, false),
+        ] {
+            #expect(((try? ActivationURI(place + parameters)) != nil) == isRead, "\(place)")
+            #expect(((try? ActivationURI(place + parameters + k)) != nil) == isReadWithKey, "\(place)")
+        }
+        #expect(try ActivationURI("https://app.example.org/phone/#" + parameters).token == "ab12")
+    }
+
     /// A part of a valid URI, its replacement and the expected message. The demo's phone has to
     /// refuse the same URIs.
     static let faults: [(part: String, replacement: String, message: String)] = [

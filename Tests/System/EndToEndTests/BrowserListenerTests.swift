@@ -23,6 +23,9 @@ import Testing
         let registered = try await shop.curl("POST", "/register", json: #"{"username": "ada"}"#)
         let uri = registered["activation"]?.object?["uri"]?.string
         #expect(uri?.contains("&at=https%3A%2F%2Flocalhost%3A\(port.port)") == true, "\(registered)")
+        let link = registered["activation"]?.object?["link"]?.string
+        let parameters = uri.map { $0.dropFirst("twoefay://enrol?".count) } ?? ""
+        #expect(link == "https://localhost:\(port.port)/phone/#\(parameters)", "\(registered)")
 
         // The website's certificate is there, and nobody asks for it.
         let browser = relay.browser(at: port, with: shop)
@@ -30,6 +33,8 @@ import Testing
             "POST", "/pending", json: "{}", fields: ["Origin": "https://app.example.org"], arguments: [version])
         #expect(pending.status == 401 && pending.field("dpop-nonce") != nil, "\(pending)")
         #expect(pending.field("access-control-allow-origin") == "https://app.example.org")
+        let page = try await browser.curl("GET", "/phone/", arguments: [version])
+        #expect(page.status == 200 && page.text.contains("<script type=\"module\""), "\(page)")
         let login = try await browser.curl("POST", "/login", json: #"{"username": "ada"}"#, arguments: [version])
         #expect(login.status == 404 && login["code"] == "route_not_found", "\(login)")
         let asked = try await browser.curl(

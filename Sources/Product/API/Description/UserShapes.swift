@@ -20,14 +20,20 @@ extension Shape {
 
     static let activation = object([
         "code": text("V2JmR0tXc3ZKQQ").about("The activation code, which works once"),
-        "uri": text("twoefay://enrol?…").about("The content of the QR code"), "qr": qr, "expires_at": time,
+        "uri": text("twoefay://enrol?…").about("The activation for apps; the website may add k"), "link?": link,
+        "qr": text("<svg xmlns=\"http://www.w3.org/2000/svg\">…</svg>").about(
+            "A drawing (SVG) of link, or else of uri"),
+        "expires_at": time,
     ]).named("Activation")
+    private static let link = text("https://phone.example.com/phone/#…").about(
+        "The same without an app: any camera opens it. Only if the relay serves the web app. Never add k to it")
     static let mailedActivation = object([
         "sent_to": text("b…@example.com").about("The address to which the relay mails the code"), "expires_at": time,
     ]).named("MailedActivation")
     /// The three forms of the activation in the answer of `/register`, in one object.
     static let firstActivation = object([
-        "code?": text("V2JmR0tXc3ZKQQ"), "uri?": text("twoefay://enrol?…"), "qr?": qr, "expires_at?": time,
+        "code?": text("V2JmR0tXc3ZKQQ"), "uri?": text("twoefay://enrol?…"), "link?": link, "qr?": qr,
+        "expires_at?": time,
         "sent_to?": text("b…@example.com").about("Only if the relay mails the code, which is then left out"),
         "awaits?": words([EnrolmentStep.identity.rawValue]).about(
             "Only until an operator has confirmed the identity; all else is then left out"),

@@ -13,10 +13,11 @@ extension JSONValue {
 
 extension Activation {
     func json(_ call: VerbCall) async throws(Refusal) -> JSONObject {
-        [
-            "code": .string(code), "uri": .string(uri), "qr": try await call.qr(uri),
-            "expires_at": .string(expiresAt.rfc3339),
-        ]
+        var object: JSONObject = ["code": .string(code), "uri": .string(uri)]
+        if let link { object.set("link", .string(link)) }
+        object.set("qr", try await call.qr(scanned))
+        object.set("expires_at", .string(expiresAt.rfc3339))
+        return object
     }
 }
 

@@ -88,25 +88,45 @@ extension NewActivation {
     }
 }
 
+/// How phones in browsers reach the relay.
+public struct BrowserAccess: Sendable, Equatable {
+    /// The origin with the routes of phones.
+    public let origin: String
+    /// The address of the web app; nil if it is not served.
+    public let app: String?
+
+    public init(origin: String, app: String?) {
+        self.origin = origin
+        self.app = app
+    }
+}
+
 /// An activation code with its URI, which binds one phone. The person sees it once.
 public struct Activation: Sendable, Equatable {
     public let code: String
     public let uri: String
+    /// The same as a link to the web app, which every camera opens; nil if the app is not served. It
+    /// never has the website's secret, because the relay could read it by another page.
+    public let link: String?
     public let expiresAt: Timestamp
 
+    /// The content of the QR codes that the relay draws, and the link of its mails.
+    public var scanned: String { link ?? uri }
+
     /// - Parameters:
-    ///   - browserOrigin: the origin by which browsers reach the routes of phones; nil if there is
-    ///     none.
+    ///   - browsers: how phones in browsers reach the relay; nil if they do not.
     ///   - pin: SHA-256 of the key of the authority that signed the relay's certificate.
     public init(
-        _ code: ActivationCode, token: UserToken, website: String, origin: String, browserOrigin: String?,
+        _ code: ActivationCode, token: UserToken, website: String, origin: String, browsers: BrowserAccess?,
         pin: [UInt8], expiresAt: Timestamp
     ) {
         self.code = code.text
-        uri =
-            "twoefay://enrol?relay=\(PercentEncoding.encode(origin))&website=\(PercentEncoding.encode(website))"
+        let parameters =
+            "relay=\(PercentEncoding.encode(origin))&website=\(PercentEncoding.encode(website))"
             + "&token=\(token.text)&code=\(code.text)&pin=\(Base64URL.encode(pin))"
-            + (browserOrigin.map { "&at=\(PercentEncoding.encode($0))" } ?? "")
+            + (browsers.map { "&at=\(PercentEncoding.encode($0.origin))" } ?? "")
+        uri = "twoefay://enrol?" + parameters
+        link = browsers?.app.map { "\($0)#\(parameters)" }
         self.expiresAt = expiresAt
     }
 }
@@ -179,7 +199,7 @@ extension Relay {
     ) -> Activation {
         Activation(
             code, token: token, website: website.name, origin: settings.origin,
-            browserOrigin: settings.browserOrigin, pin: activationPin, expiresAt: expiresAt)
+            browsers: settings.browsers, pin: activationPin, expiresAt: expiresAt)
     }
 }
 

@@ -143,8 +143,8 @@ extension Relay {
         guard let secret = try? opened(sealed, for: use, of: ActivationMail.row(of: row.id)) else { return nil }
         let activation = Activation(
             ActivationCode(secret), token: token, website: website, origin: settings.origin,
-            browserOrigin: settings.browserOrigin, pin: activationPin, expiresAt: row.expiresAt)
-        return Message.Activation(code: Secret(utf8: activation.code), link: Secret(utf8: activation.uri))
+            browsers: settings.browsers, pin: activationPin, expiresAt: row.expiresAt)
+        return Message.Activation(code: Secret(utf8: activation.code), link: Secret(utf8: activation.scanned))
     }
 
     private func recovery(_ mailed: MailedRecovery, of row: MessageRow, at now: Timestamp) -> Message.Recovery? {

@@ -131,7 +131,7 @@ final class Components: Sendable {
             couriers.activate(first)
             relay = Relay(
                 settings: Relay.Settings(
-                    origin: settings.origin.settingsText, browserOrigin: settings.browserOrigin,
+                    origin: settings.origin.settingsText, browsers: settings.browsers,
                     pin: files.authority.spkiThumbprint, policy: settings.policy,
                     isAlone: url.isEmbedded, retention: settings.retention, quotas: settings.quotas,
                     rolling: settings.rolling),
@@ -182,7 +182,7 @@ final class Components: Sendable {
         self.dependencies = DependencyMetrics(dependencies, in: registry)
         api = API(
             settings: API.Settings(
-                origin: settings.origin.settingsText, browserOrigin: settings.browserOrigin,
+                origin: settings.origin.settingsText, browserOrigin: settings.browsers?.origin,
                 applicationServerKey: webPush?.applicationServerKey),
             relay: relay,
             dependencies: dependencies, drawing: drawing, time: time, randomness: randomness, log: log,

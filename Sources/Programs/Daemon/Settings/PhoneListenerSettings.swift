@@ -1,5 +1,6 @@
 import HTTP
 import PhoneApp
+import Relay
 
 extension Settings {
     /// The listener for phones in browsers, used if an address is set.
@@ -21,9 +22,12 @@ extension Settings {
         public init() {}
     }
 
-    /// The origin by which browsers reach the routes of phones, as they write it; nil without a
-    /// listener for them.
-    public var browserOrigin: String? { phone.origin?.origin }
+    /// How phones in browsers reach the relay; nil without a listener for them.
+    public var browsers: BrowserAccess? {
+        phone.origin.map {
+            BrowserAccess(origin: $0.origin, app: phone.enabled == .on ? $0.origin + PhoneApp.root : nil)
+        }
+    }
 
     /// The web app of the phone; nil if it is not served.
     func phoneApp(at origin: WebAddress) -> PhoneApp? {
@@ -56,8 +60,8 @@ extension SettingsKeys {
     static let phone: [SettingsKey] = [
         .optional(
             "phone.listen", \.phone.listen, example: "0.0.0.0:8443",
-            "A second address and port, for phones that are pages in a browser. Setting this key turns them on. It serves "
-                + "only the routes of phones, and never asks for a client certificate."),
+            "A second address and port, for phones that are pages in a browser. Setting this key turns this listener on. "
+                + "It serves the routes of phones and the web app, and never asks for a client certificate."),
         .optional(
             "phone.origin", \.phone.origin, example: "https://phone.example.com:8443",
             "The URL by which browsers reach it."),
@@ -79,7 +83,8 @@ extension SettingsKeys {
             "The phone.origin of other relays whose phone this app may be, too. Those list this one in phone.origins."),
         .optional(
             "phone.ios_apps", \.phone.appleApps, example: "ABCDE12345.com.example.app",
-            "The App IDs of apps for iOS that may take over links of the web app, separated by commas."),
+            "The App IDs of apps for iOS that may take over links of the web app, separated by commas. Apple looks at "
+                + "port 443 of the host alone."),
         .optional(
             "phone.android_apps", \.phone.androidApps,
             example: "com.example.app=" + String(repeating: "0123456789abcdef", count: 4),
