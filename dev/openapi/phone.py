@@ -58,6 +58,10 @@ class OwnAddress(requests.adapters.HTTPAdapter):
         super().init_poolmanager(*words, source_address=("127.0.0.2", 0), **options)
 
 
+class Gone(RuntimeError):
+    """What was arranged does not exist any more."""
+
+
 class Website:
     """The website of the relay in a directory, which has the files that `twoefay init` and `website add` wrote."""
 
@@ -76,6 +80,8 @@ class Website:
     def call(self, method, path, body=None, certificate=OWN):
         certificate = self.certificate if certificate is OWN else certificate
         answer = self.session.request(method, self.origin + path, json=body, cert=certificate)
+        if answer.status_code == 404:
+            raise Gone(f"{method} {path}: {answer.text}")
         if not answer.ok:
             raise RuntimeError(f"{method} {path}: {answer.status_code} {answer.text}")
         return answer.json() if answer.content else None
