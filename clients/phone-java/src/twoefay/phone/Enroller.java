@@ -48,10 +48,11 @@ public final class Enroller {
         try {
             app.keys.createSigningKey(enrolment.name, attestationChallenge(enrolment));
             app.keys.createAgreementKey(enrolment.name);
+            app.save(enrolment);
         } catch (GeneralSecurityException refused) {
+            app.forget(enrolment);
             throw Failure.unable(refused);
         }
-        app.save(enrolment);
         return new Enroller(app, enrolment);
     }
 

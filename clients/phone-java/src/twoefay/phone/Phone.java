@@ -121,6 +121,11 @@ public final class Phone {
      *     wrong or that the website refuses the place; after the others it is as intended.
      */
     public boolean answer(Challenge challenge, Decision decision) throws Failure, InterruptedException {
+        int digits = challenge.context.numberDigits;
+        // A wrong number counts, so a text that cannot be the number is not sent.
+        if (decision.isApproval() && digits > 0 && !String.valueOf(decision.number).matches("[0-9]{" + digits + "}")) {
+            throw Failure.unable("the number has " + digits + " digits");
+        }
         Json body = new Json().put("challenge", challenge.id);
         try {
             String statement = line.statements.decision(challenge, decision, line.relay.seconds());

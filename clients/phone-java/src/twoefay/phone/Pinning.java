@@ -30,7 +30,8 @@ import javax.net.ssl.X509TrustManager;
  * Android not at all with a trust manager of the app.
  */
 public final class Pinning implements X509TrustManager {
-    private static final int MOST_AUTHORITIES = 5;
+    private static final int MOST_AUTHORITIES = 3;
+    private static final int MOST_SENT = 8;
     private static final String SERVER_AUTHENTICATION = "1.3.6.1.5.5.7.3.1";
 
     private final String host;
@@ -58,8 +59,8 @@ public final class Pinning implements X509TrustManager {
         if (chain == null || chain.length == 0) {
             throw new CertificateException("the relay has no certificate");
         }
-        List<X509Certificate> path = path(chain);
-        if (path == null) {
+        List<X509Certificate> path = new ArrayList<>(Collections.singletonList(chain[0]));
+        if (chain.length > MOST_SENT || !isLed(path, chain)) {
             throw new CertificateException("the relay's certificate does not lead to the pinned authority");
         }
         check(path);
@@ -73,29 +74,23 @@ public final class Pinning implements X509TrustManager {
         }
     }
 
-    /** Returns the certificates from the relay's own to the pinned authority; null without a path. */
-    private List<X509Certificate> path(X509Certificate[] chain) {
-        List<X509Certificate> path = new ArrayList<>();
-        X509Certificate current = chain[0];
-        path.add(current);
-        while (path.size() <= MOST_AUTHORITIES) {
-            X509Certificate issuer = null;
-            for (X509Certificate each : chain) {
-                if (!path.contains(each) && each.getBasicConstraints() >= 0 && hasSigned(each, current)
-                    && (issuer == null || pins.get().contains(pin(each)))) {
-                    issuer = each;
-                }
-            }
-            if (issuer == null) {
-                return null;
-            }
-            path.add(issuer);
-            if (pins.get().contains(pin(issuer))) {
-                return path;
-            }
-            current = issuer;
+    /** Adds the certificates from the last one of the path to the pinned authority. Returns false without any. */
+    private boolean isLed(List<X509Certificate> path, X509Certificate[] chain) {
+        X509Certificate last = path.get(path.size() - 1);
+        if (path.size() > 1 && pins.get().contains(pin(last))) {
+            return true;
         }
-        return null;
+        for (X509Certificate each : chain) {
+            boolean isNew = path.size() <= MOST_AUTHORITIES && !path.contains(each);
+            if (isNew && each.getBasicConstraints() >= 0 && hasSigned(each, last)) {
+                path.add(each);
+                if (isLed(path, chain)) {
+                    return true;
+                }
+                path.remove(each);
+            }
+        }
+        return false;
     }
 
     private static boolean hasSigned(X509Certificate issuer, X509Certificate subject) {

@@ -59,7 +59,7 @@ final class Statements {
             .put("challenge", challenge.id)
             .put("request", challenge.context.request)
             .put("decision", decision.word)
-            .put("number", decision.number)
+            .put("number", challenge.context.numberDigits == 0 ? null : decision.number)
             .put("context", Base64Url.encode(P256.sha256(challenge.context.bytes)))
             .put("nonce", challenge.nonce)
             .put("uv", decision.verification)

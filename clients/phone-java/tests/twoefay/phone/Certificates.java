@@ -64,6 +64,16 @@ final class Certificates {
         return new Holder(name);
     }
 
+    /** Makes another certificate for the key and the name of an authority, by another issuer. */
+    static Holder cross(Holder subject, Holder issuer) throws Exception {
+        String name = "c" + ++count;
+        Files.copy(file(subject.name + ".key"), file(name + ".key"));
+        Files.write(file(name + ".ext"), List.of("basicConstraints=critical,CA:true"));
+        run("openssl", "x509", "-req", "-in", subject.name + ".csr", "-extfile", name + ".ext", "-days", "90",
+            "-out", name + ".pem", "-set_serial", String.valueOf(count), "-CA", issuer.name + ".pem", "-CAkey", issuer.name + ".key");
+        return new Holder(name);
+    }
+
     private static void run(String... words) throws Exception {
         Process process = new ProcessBuilder(words).directory(DIRECTORY.toFile()).redirectErrorStream(true).start();
         String output = new String(process.getInputStream().readAllBytes());

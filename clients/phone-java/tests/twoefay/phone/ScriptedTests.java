@@ -88,6 +88,16 @@ final class ScriptedTests {
     }
 
     @Test
+    static void enrolmentThatCannotBeginLeavesNothing() throws Exception {
+        Script script = new Script();
+        script.keys.fails = true;
+        Activation activation = Script.activation("");
+        Check.fails(Failure.class, () -> Enroller.begin(script.app, activation, null, null));
+        Check.equal(0, script.keys.count());
+        Check.equal(0, script.store.stored.size());
+    }
+
+    @Test
     static void interruptedEnrolmentGoesOnWithItsKey() throws Exception {
         Script script = new Script().loses().answers(200, VERIFIED);
         Enroller first = Enroller.begin(script.app, Script.activation(""), null, null);
@@ -197,6 +207,20 @@ final class ScriptedTests {
         Check.that(!phone.answer(new Challenge(entry, "shop", ChallengeTests.NOW), Decision.fraud()), "fraud");
         Check.equal("/failure", script.requests.get(2).path);
         Check.equal("[challenge, answer]", script.body(2).names().toString());
+    }
+
+    @Test
+    static void textThatCannotBeTheNumberIsNotSent() throws Exception {
+        Script script = new Script();
+        Phone phone = script.bound();
+        for (String number : new String[] {null, "", "4", "047", "4 7", "４７", "4a"}) {
+            Failure failure = Check.fails(Failure.class, () -> phone.answer(challenge(), Decision.approve(number)));
+            Check.equal(Failure.Kind.UNABLE, failure.kind);
+        }
+        Json none = ChallengeTests.entry("c1", ChallengeTests.context().put("number_digits", 0).toString());
+        script.answers(200, SUCCESS);
+        phone.answer(new Challenge(none, "shop", ChallengeTests.NOW), Decision.approve("47"));
+        Check.equal(null, script.claims(0, "answer").text("number"));
     }
 
     // Polling

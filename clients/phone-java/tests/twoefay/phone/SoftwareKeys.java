@@ -25,6 +25,8 @@ final class SoftwareKeys implements Keys {
     /** The attestation that the next key gets. */
     List<X509Certificate> attestation = new ArrayList<>();
     boolean hasAgreement = true;
+    /** Whether no second key can be made. */
+    boolean fails;
 
     int count() {
         return signing.size() + agreement.size();
@@ -40,6 +42,9 @@ final class SoftwareKeys implements Keys {
 
     @Override
     public AgreementKey createAgreementKey(String name) throws GeneralSecurityException {
+        if (fails) {
+            throw new GeneralSecurityException("no more keys");
+        }
         if (!hasAgreement) {
             return null;
         }
