@@ -29,7 +29,9 @@ public final class Activation {
     public final String code;
     /** The SHA-256 of the key of the relay's authority. */
     public final byte[] pin;
-    /** The secret of the website, which the relay never sees; null if it was mailed by the relay. */
+    /**
+     * The secret of the website, which the relay never sees; null if it was mailed by the relay.
+     */
     public final byte[] websiteKey;
 
     public Activation(String text) throws Malformed {

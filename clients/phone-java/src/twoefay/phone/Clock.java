@@ -5,7 +5,9 @@ public interface Clock {
     /** The time in milliseconds since 1970. The person can set it. */
     long now();
 
-    /** A time that cannot be set and goes on while the phone sleeps: {@code elapsedRealtimeNanos}. */
+    /**
+     * A time that cannot be set and goes on while the phone sleeps: {@code elapsedRealtimeNanos}.
+     */
     long monotonicNanos();
 
     void pause(long millis) throws InterruptedException;

@@ -31,14 +31,17 @@ public final class Decision {
         return new Decision("deny", null);
     }
 
-    /** A report that this was somebody else. Explain its effect before: it freezes the user's factors. */
+    /**
+     * A report that this was somebody else. Explain its effect before: it freezes the user's
+     * factors.
+     */
     public static Decision fraud() {
         return new Decision("fraud", null);
     }
 
     /**
-     * States how the owner was verified. If the platform does not say which of the two it was, it is
-     * the weaker one: {@link Verification#PASSCODE}.
+     * States how the owner was verified. If the platform does not say which of the two it was, it
+     * is the weaker one: {@link Verification#PASSCODE}.
      *
      * @param ageSeconds the seconds since then, by the monotonic clock
      */

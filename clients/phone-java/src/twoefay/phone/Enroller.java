@@ -152,8 +152,8 @@ public final class Enroller {
     }
 
     /**
-     * Finds out whether the relay has bound the key although its last answer was a refusal, because an
-     * earlier answer was lost.
+     * Finds out whether the relay has bound the key although its last answer was a refusal, because
+     * an earlier answer was lost.
      *
      * @return null if the key belongs to no active phone. The keys are deleted then. In doubt it
      *     throws, and the keys stay: try again later.
@@ -180,7 +180,10 @@ public final class Enroller {
         return new Phone(app, enrolment);
     }
 
-    /** Checks that a certificate is for this key. It is not stored: this phone proves itself by DPoP. */
+    /**
+     * Checks that a certificate is for this key. It is not stored: this phone proves itself by
+     * DPoP.
+     */
     private void checkCertificate(String pem) throws Failure {
         if (pem == null) {
             return;

@@ -17,8 +17,8 @@ public interface Keys {
         ECPublicKey publicKey();
 
         /**
-         * Returns an ECDSA signature with SHA-256, as r and s of 32 bytes each ({@link Der#raw}). It
-         * may wait until the person has passed the check of the platform.
+         * Returns an ECDSA signature with SHA-256, as r and s of 32 bytes each ({@link Der#raw}).
+         * It may wait until the person has passed the check of the platform.
          */
         byte[] sign(byte[] message) throws GeneralSecurityException;
 

@@ -2,7 +2,9 @@ package twoefay.phone;
 
 import java.security.GeneralSecurityException;
 
-/** The requests of a bound phone, with what each of them needs: a proof, a repetition, or the end. */
+/**
+ * The requests of a bound phone, with what each of them needs: a proof, a repetition, or the end.
+ */
 final class Line {
     private static final long[] PAUSES = {2_000, 4_000, 8_000};
 
@@ -29,7 +31,9 @@ final class Line {
         relay = new Relay(app, enrolment, statements);
     }
 
-    /** Sends the same request again after 2, 4 and 8 seconds, if no answer comes or the relay fails. */
+    /**
+     * Sends the same request again after 2, 4 and 8 seconds, if no answer comes or the relay fails.
+     */
     Json sendUntilAnswered(Transport.Request request, boolean[] isRepeated) throws Failure, InterruptedException {
         for (long pause : PAUSES) {
             try {
@@ -46,8 +50,8 @@ final class Line {
     }
 
     /**
-     * Leaves, or only asks whether the phone was unbound. Returns null if it is bound. The statement is
-     * checked: after it, the keys may be deleted.
+     * Leaves, or only asks whether the phone was unbound. Returns null if it is bound. The
+     * statement is checked: after it, the keys may be deleted.
      */
     Farewell goodbye(boolean leaves) throws Failure {
         String nonce = app.nonce();
@@ -66,15 +70,16 @@ final class Line {
             if (!noAnswer.mayPass() || noAnswer.status != 0) {
                 throw noAnswer;
             }
-            // A relay that learns late that the phone was unbound ends its connections, also this one.
+            // A relay that learns late that the phone was unbound ends its connections, also this
+            // one.
             claims = relay.statement(call, "farewell", "twoefay-farewell+jwt");
         }
         return claims == null ? null : new Farewell(claims, enrolment, key.publicKey(), nonce);
     }
 
     /**
-     * Sends a request with a proof. After a 401 it asks whether the phone was unbound, and deletes the
-     * keys if the relay signs this. A suspended phone keeps them: it may be resumed.
+     * Sends a request with a proof. After a 401 it asks whether the phone was unbound, and deletes
+     * the keys if the relay signs this. A suspended phone keeps them: it may be resumed.
      */
     Transport.Answer call(Transport.Request request) throws Failure {
         Transport.Answer answer = relay.prove(request);

@@ -3,7 +3,10 @@ package twoefay.phone;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The address of a relay, {@code https://HOST:PORT}, exactly as {@code aud} and {@code htu} have it. */
+/**
+ * The address of a relay, {@code https://HOST:PORT}, exactly as {@code aud} and {@code htu} have
+ * it.
+ */
 public final class Origin {
     private static final Pattern FORM =
         Pattern.compile("https://([A-Za-z0-9._-]{1,253}|\\[[0-9A-Fa-f:.]{2,45}\\])(?::([1-9][0-9]{0,4}))?");

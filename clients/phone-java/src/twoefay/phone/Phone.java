@@ -9,9 +9,9 @@ import java.util.List;
 /**
  * A bound phone: everything that it asks of its relay.
  *
- * <p>Each call blocks, and may wait for the person if the key needs a check of the owner. Call it on a
- * thread of its own. Several threads may call at once, such as one that holds {@link #pending} and
- * another one that answers.
+ * <p>Each call blocks, and may wait for the person if the key needs a check of the owner. Call it
+ * on a thread of its own. Several threads may call at once, such as one that holds {@link #pending}
+ * and another one that answers.
  */
 public final class Phone {
     /** The most challenges that a request may name as known. */
@@ -117,8 +117,8 @@ public final class Phone {
     /**
      * Signs and sends the person's decision. If no answer comes, it sends the same bytes again.
      *
-     * @return whether the challenge is approved. After {@code approve}, false means that the number was
-     *     wrong or that the website refuses the place; after the others it is as intended.
+     * @return whether the challenge is approved. After {@code approve}, false means that the number
+     *     was wrong or that the website refuses the place; after the others it is as intended.
      */
     public boolean answer(Challenge challenge, Decision decision) throws Failure, InterruptedException {
         int digits = challenge.context.numberDigits;
@@ -160,9 +160,9 @@ public final class Phone {
     // The phone itself
 
     /**
-     * Reports the state of the phone: after it was bound, at each start of the app, and when a value
-     * changes. Of two reports the relay keeps the later one; if that is another one, because this clock
-     * was ahead or both are of one second, it reports once more.
+     * Reports the state of the phone: after it was bound, at each start of the app, and when a
+     * value changes. Of two reports the relay keeps the later one; if that is another one, because
+     * this clock was ahead or both are of one second, it reports once more.
      */
     public void report(Status status) throws Failure {
         long now = line.relay.seconds();
@@ -180,14 +180,17 @@ public final class Phone {
     private Json report(Status status, long now) throws Failure {
         try {
             Json body = new Json().put("status", line.statements.status(status, now));
-            Json report = Answers.accepted(line.call(new Transport.Request("POST", "/device/status", body))).object("report");
+            Transport.Answer answer = line.call(new Transport.Request("POST", "/device/status", body));
+            Json report = Answers.accepted(answer).object("report");
             return report == null ? new Json() : report;
         } catch (GeneralSecurityException noKey) {
             throw Failure.unable(noKey);
         }
     }
 
-    /** Sets the address at the push service. Empty: the relay no longer pushes, and the phone polls. */
+    /**
+     * Sets the address at the push service. Empty: the relay no longer pushes, and the phone polls.
+     */
     public void setPushToken(String pushToken) throws Failure {
         try {
             String statement = line.statements.pushToken(pushToken, line.relay.seconds());
@@ -210,8 +213,9 @@ public final class Phone {
     }
 
     /**
-     * Corrects the clock for this relay by its signed time, also to an earlier time. Only the person may
-     * request this; say by how much it was wrong ({@link Enrolment#clockOffset}, in milliseconds).
+     * Corrects the clock for this relay by its signed time, also to an earlier time. Only the
+     * person may request this; say by how much it was wrong ({@link Enrolment#clockOffset}, in
+     * milliseconds).
      */
     public void synchronise() throws Failure {
         line.relay.synchronise();

@@ -34,7 +34,9 @@ public final class PhonePin {
         }
     }
 
-    /** Sends a change. After a failure that may pass, send the same object again: it counts once. */
+    /**
+     * Sends a change. After a failure that may pass, send the same object again: it counts once.
+     */
     public PinState send(PinChange change) throws Failure, InterruptedException {
         Transport.Request request = new Transport.Request("POST", "/device/pin", change.body);
         return new PinState(line.sendUntilAnswered(request, new boolean[1]));

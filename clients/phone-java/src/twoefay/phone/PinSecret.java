@@ -67,9 +67,9 @@ public final class PinSecret {
     }
 
     /**
-     * Returns the public key. The Java library has no call for it. But ECDH with the generator of the
-     * curve gives its x, and of the two y the right one verifies a signature. So the platform does
-     * the arithmetic with the secret, in constant time.
+     * Returns the public key. The Java library has no call for it. But ECDH with the generator of
+     * the curve gives its x, and of the two y the right one verifies a signature. So the platform
+     * does the arithmetic with the secret, in constant time.
      */
     private static ECPublicKey publicKeyOf(PrivateKey key) throws GeneralSecurityException {
         KeyAgreement agreement = KeyAgreement.getInstance("ECDH");

@@ -11,8 +11,8 @@ final class PinStatement {
     final long sequence;
 
     /**
-     * Reads a statement, and refuses it unless all conditions of the protocol are met. Without the key
-     * of the present authority, nobody can state anything.
+     * Reads a statement, and refuses it unless all conditions of the protocol are met. Without the
+     * key of the present authority, nobody can state anything.
      *
      * @param now the time of the relay's clock in seconds
      */

@@ -22,9 +22,9 @@ import javax.net.ssl.X509TrustManager;
 /**
  * Trusts a relay by the pins of its authority.
  *
- * <p>The chain must contain an authority whose key has a pinned SHA-256. The relay's own certificate
- * must lead to it, be for servers, for the relay's host, and valid now. The roots of the system do not
- * matter.
+ * <p>The chain must contain an authority whose key has a pinned SHA-256. The relay's own
+ * certificate must lead to it, be for servers, for the relay's host, and valid now. The roots of
+ * the system do not matter.
  *
  * <p>It checks the host name itself. Android and Java check it only if they are asked to, and on
  * Android not at all with a trust manager of the app.
@@ -74,7 +74,10 @@ public final class Pinning implements X509TrustManager {
         }
     }
 
-    /** Adds the certificates from the last one of the path to the pinned authority. Returns false without any. */
+    /**
+     * Adds the certificates from the last one of the path to the pinned authority. Returns false
+     * without any.
+     */
     private boolean isLed(List<X509Certificate> path, X509Certificate[] chain) {
         X509Certificate last = path.get(path.size() - 1);
         if (path.size() > 1 && pins.get().contains(pin(last))) {
@@ -130,7 +133,10 @@ public final class Pinning implements X509TrustManager {
         }
     }
 
-    /** Whether a certificate has the host among its alternative names. The common name does not count. */
+    /**
+     * Whether a certificate has the host among its alternative names. The common name does not
+     * count.
+     */
     static boolean isFor(X509Certificate certificate, String host) throws CertificateException {
         boolean isAddress = host.matches("[0-9.]+") || host.contains(":");
         if (certificate.getSubjectAlternativeNames() == null) {

@@ -1,13 +1,18 @@
 package twoefay.phone;
 
-/** The replacement of a factor that the user may have lost. A person who has lost nothing stops it. */
+/**
+ * The replacement of a factor that the user may have lost. A person who has lost nothing stops it.
+ */
 public final class Recovery {
     public final String id;
     /** {@code totp}, {@code hotp}, or {@code push} for all phones. */
     public final String factor;
     /** {@code sent}, {@code opened}, {@code waiting} or {@code ready}; ignore others. */
     public final String state;
-    /** The time from which the factor can be replaced, as the relay writes it; null before that is known. */
+    /**
+     * The time from which the factor can be replaced, as the relay writes it; null before that is
+     * known.
+     */
     public final String readyAt;
 
     Recovery(Json entry) throws Failure {

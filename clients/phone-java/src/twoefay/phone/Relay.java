@@ -8,8 +8,8 @@ import java.time.format.DateTimeFormatter;
 import java.util.Collections;
 
 /**
- * The requests of one enrolment to its relay: with a proof of the key (DPoP) where one is needed, by
- * the clock of the relay, and with answers that are read strictly.
+ * The requests of one enrolment to its relay: with a proof of the key (DPoP) where one is needed,
+ * by the clock of the relay, and with answers that are read strictly.
  */
 final class Relay {
     /** A difference of the clocks above which the phone asks for the relay's signed time. */
@@ -85,7 +85,9 @@ final class Relay {
         }
     }
 
-    /** Sends a request with a proof, and once more if the relay wants a fresh nonce or another time. */
+    /**
+     * Sends a request with a proof, and once more if the relay wants a fresh nonce or another time.
+     */
     Transport.Answer prove(Transport.Request request) throws Failure {
         boolean hasRepeated = false;
         boolean hasAskedForTime = false;
@@ -121,9 +123,9 @@ final class Relay {
     // Statements that the relay signs
 
     /**
-     * Sends a request and returns the claims of the statement in its answer; null if there is none. If
-     * another certificate than that of the connection has signed it, the relay may have a new one: the
-     * request is then sent once more over a new connection.
+     * Sends a request and returns the claims of the statement in its answer; null if there is none.
+     * If another certificate than that of the connection has signed it, the relay may have a new
+     * one: the request is then sent once more over a new connection.
      */
     Json statement(Call call, String member, String type) throws Failure {
         Transport.Answer answer = call.send();
@@ -141,14 +143,18 @@ final class Relay {
 
     // The relay's time
 
-    /** Corrects the clock by the signed time, also to an earlier time: only the person may request it. */
+    /**
+     * Corrects the clock by the signed time, also to an earlier time: only the person may request
+     * it.
+     */
     void synchronise() throws Failure {
         adopt(signedOffset());
     }
 
     /**
-     * Returns the relay's clock minus the phone's clock in milliseconds, by the relay's signed time. The
-     * connection is for this request alone, and the dates of its certificates are not checked.
+     * Returns the relay's clock minus the phone's clock in milliseconds, by the relay's signed
+     * time. The connection is for this request alone, and the dates of its certificates are not
+     * checked.
      */
     private long signedOffset() throws Failure {
         Transport undated = transport(false);
@@ -181,9 +187,9 @@ final class Relay {
     }
 
     /**
-     * Sends a request again after the relay's certificate was refused, at the signed time. That time
-     * must be later than the clock: the key of an expired certificate could otherwise receive the
-     * requests of this phone, by stating a time at which it was valid.
+     * Sends a request again after the relay's certificate was refused, at the signed time. That
+     * time must be later than the clock: the key of an expired certificate could otherwise receive
+     * the requests of this phone, by stating a time at which it was valid.
      */
     private Transport.Answer sendBySignedTime(Transport.Request request, Transport.NotSent refused) throws Failure {
         long offset;
@@ -223,9 +229,10 @@ final class Relay {
     }
 
     /**
-     * Corrects the clock if the {@code date} of an answer differs from it by more than the tolerance. The
-     * dates of this connection were checked, so the time may be earlier than the clock. But the signed
-     * time comes over another connection, so it must not be much earlier than the date.
+     * Corrects the clock if the {@code date} of an answer differs from it by more than the
+     * tolerance. The dates of this connection were checked, so the time may be earlier than the
+     * clock. But the signed time comes over another connection, so it must not be much earlier than
+     * the date.
      */
     boolean isCorrectedBy(Transport.Answer answer, long tolerance) {
         try {

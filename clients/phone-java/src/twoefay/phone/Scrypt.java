@@ -31,7 +31,9 @@ final class Scrypt {
         return Arrays.copyOf(out, count);
     }
 
-    /** scryptROMix: fills a large table, and then reads it in an order that depends on the block. */
+    /**
+     * scryptROMix: fills a large table, and then reads it in an order that depends on the block.
+     */
     private static void mix(int[] block, int n) {
         int[] table = new int[n * block.length];
         int[] scratch = new int[block.length];
@@ -99,7 +101,8 @@ final class Scrypt {
 
     private static byte[] hmac(byte[] key, byte[] message) throws GeneralSecurityException {
         Mac mac = Mac.getInstance("HmacSHA256");
-        // Java refuses an empty key. HMAC fills a short key with zeros, so one zero is the same key.
+        // Java refuses an empty key. HMAC fills a short key with zeros, so one zero is the same
+        // key.
         mac.init(new SecretKeySpec(key.length == 0 ? new byte[1] : key, "HmacSHA256"));
         return mac.doFinal(message);
     }

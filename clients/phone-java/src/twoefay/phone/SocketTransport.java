@@ -28,7 +28,8 @@ import javax.net.ssl.TrustManager;
  *
  * <p>Not {@code HttpsURLConnection}: it sends a request again by itself, and the relay takes the
  * second use of a proof as a fault; and it loses the fields of a 401, which bring the nonce. A
- * connection has one request at a time, so a request beside a held one gets a connection of its own.
+ * connection has one request at a time, so a request beside a held one gets a connection of its
+ * own.
  */
 public final class SocketTransport implements Transport {
     private static final int CONNECT_MILLIS = 10_000;
@@ -110,8 +111,8 @@ public final class SocketTransport implements Transport {
                 throw new NotSent(unreachable, false);
             }
             try {
-                // A context of its own for each connection, so that no session is resumed: the trust
-                // manager would not see the certificate of a resumed one.
+                // A context of its own for each connection, so that no session is resumed: the
+                // trust manager would not see the certificate of a resumed one.
                 SSLContext context = SSLContext.getInstance("TLS");
                 context.init(null, new TrustManager[] {trust}, null);
                 socket = (SSLSocket) context.getSocketFactory().createSocket(plain, relay.host, relay.port, true);

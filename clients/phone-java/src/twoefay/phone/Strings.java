@@ -5,11 +5,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The texts of pushes, in English and German. On Android they belong into {@code strings.xml}, under
- * the same keys.
+ * The texts of pushes, in English and German. On Android they belong into {@code strings.xml},
+ * under the same keys.
  *
- * <p>A push only announces that there is something to ask {@code /pending} for. Never show its content
- * as what the person agrees to.
+ * <p>A push only announces that there is something to ask {@code /pending} for. Never show its
+ * content as what the person agrees to.
  */
 public final class Strings {
     private static final Map<String, String> ENGLISH = new HashMap<>();

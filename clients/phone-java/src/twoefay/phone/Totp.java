@@ -5,11 +5,15 @@ import java.security.GeneralSecurityException;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
-/** The codes that the phone shows itself (RFC 6238). They count at the relay of the enrolment only. */
+/**
+ * The codes that the phone shows itself (RFC 6238). They count at the relay of the enrolment only.
+ */
 public final class Totp {
     private static final String BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-    /** The secret as the relay sealed it, with its {@code factor}: the form in which it is stored. */
+    /**
+     * The secret as the relay sealed it, with its {@code factor}: the form in which it is stored.
+     */
     final Json stored;
     private final byte[] secret;
     private final String algorithm;

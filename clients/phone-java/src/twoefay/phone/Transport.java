@@ -10,11 +10,13 @@ import java.util.Map;
  * Sends requests to one relay.
  *
  * <p>{@link SocketTransport} speaks HTTP/1.1 and works on Android, too. An app that has an HTTP
- * library with HTTP/2 can use that instead. It must follow no redirect, retry nothing by itself, keep
- * no cache, resume no TLS session, and trust nothing but the trust manager that it is given.
+ * library with HTTP/2 can use that instead. It must follow no redirect, retry nothing by itself,
+ * keep no cache, resume no TLS session, and trust nothing but the trust manager that it is given.
  */
 public interface Transport {
-    /** Makes a transport for a relay whose certificates {@code trust} checks, with its host name. */
+    /**
+     * Makes a transport for a relay whose certificates {@code trust} checks, with its host name.
+     */
     interface Maker {
         Transport make(Origin relay, Pinning trust);
     }
@@ -83,6 +85,8 @@ public interface Transport {
      */
     Answer send(Request request) throws IOException;
 
-    /** Ends all connections, also those that wait for an answer. The next request opens another one. */
+    /**
+     * Ends all connections, also those that wait for an answer. The next request opens another one.
+     */
     void disconnect();
 }

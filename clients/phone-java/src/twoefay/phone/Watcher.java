@@ -7,7 +7,9 @@ import java.util.List;
 public final class Watcher implements Runnable {
     /** Learns what happens, on the thread of the watcher. */
     public interface Screen {
-        /** The challenges that are pending now: show new ones, and remove those that are missing. */
+        /**
+         * The challenges that are pending now: show new ones, and remove those that are missing.
+         */
         void show(Phone.Pending pending);
 
         /** The relay cannot be asked for now. The watcher tries again by itself. */

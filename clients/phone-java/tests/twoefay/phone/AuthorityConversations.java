@@ -46,7 +46,10 @@ final class AuthorityConversations {
         Check.equal(Failure.Kind.NOT_SENT, Check.fails(Failure.class, () -> stranded.pending(0, List.of())).kind);
     }
 
-    /** After a reload, the relay signs with the new certificate, also for connections with the old one. */
+    /**
+     * After a reload, the relay signs with the new certificate, also for connections with the old
+     * one.
+     */
     @Test
     static void noticeIsReadAfterTheCertificateChanged() throws Exception {
         RealRelay relay = new RealRelay();

@@ -9,7 +9,9 @@ final class ClockConversations {
 
     private ClockConversations() {}
 
-    /** The certificate does not fit the clock, or the clock is wrong by more than a proof may be. */
+    /**
+     * The certificate does not fit the clock, or the clock is wrong by more than a proof may be.
+     */
     @Test
     static void phoneWithAWrongClockEnrolsAndAnswers() throws Exception {
         Website website = RealRelay.shared().website("clocks", "--phone-codes", "again");

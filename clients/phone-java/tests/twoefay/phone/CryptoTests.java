@@ -126,6 +126,8 @@ final class CryptoTests {
         // A point that is not on the curve would leak the key bit by bit.
         Json off = new Json().put("crv", "P-256").put("kty", "EC").put("x", Base64Url.encode(new byte[32]))
             .put("y", Base64Url.encode(new byte[32]));
+        Check.equal("not a point of P-256",
+            Check.fails(java.security.GeneralSecurityException.class, () -> P256.publicKey(off)).getMessage());
         String invalid = sealed(pair, plaintext, new Json().put("epk", off));
         Check.fails(java.security.GeneralSecurityException.class, () -> Totp.open(invalid, "f1", enrolment, key));
     }

@@ -21,7 +21,9 @@ final class Page {
         }
     }
 
-    /** Returns the block, such as of {@code json enrol claims}, without the line break at its end. */
+    /**
+     * Returns the block, such as of {@code json enrol claims}, without the line break at its end.
+     */
     static String block(String name) {
         Matcher found = Pattern.compile("(?m)^ *```" + Pattern.quote(name) + "\n(.*)\n *```$").matcher(TEXT);
         Check.that(found.find(), "there is no block " + name);

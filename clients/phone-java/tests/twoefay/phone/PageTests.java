@@ -8,7 +8,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import twoefay.phone.Tests.Test;
 
-/** The examples of the page of the protocol. ECDSA is random, so a signature is verified, not compared. */
+/**
+ * The examples of the page of the protocol. ECDSA is random, so a signature is verified, not
+ * compared.
+ */
 final class PageTests {
     private static final long ENROLLED = 1_795_251_887L;
     private static final long ANSWERED = 1_795_255_487L;

@@ -9,7 +9,9 @@ final class Person implements Enroller.Screen {
     final MemoryStore store = new MemoryStore();
     final TestClock clock = new TestClock();
     final App app = new App(keys, store);
-    /** The answers that the phone does not get, although the relay has given them, by their path. */
+    /**
+     * The answers that the phone does not get, although the relay has given them, by their path.
+     */
     final List<String> lost = new ArrayList<>();
     /** Called while the phone waits for the approval of another one. */
     interface Approval {

@@ -38,7 +38,8 @@ final class PinningTests {
         check("192.0.2.7", root, NOW, direct, root);
         check("0:0:0:0:0:0:0:1", root, NOW, direct, root);
         check("login.example.com", root, NOW, below, root, middle);
-        // Another certificate of the middle's key, by an authority that is not there, leads nowhere.
+        // Another certificate of the middle's key, by an authority that is not there, leads
+        // nowhere.
         Certificates.Holder cross = Certificates.cross(middle, Certificates.authority());
         check("login.example.com", root, NOW, below, cross, root, middle);
         check("login.example.com", root, NOW, below, middle, cross, root);

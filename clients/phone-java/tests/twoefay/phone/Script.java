@@ -71,7 +71,12 @@ final class Script implements Transport.Maker {
 
     /** Returns a statement that a certificate's key has signed. */
     static String signed(String type, Json claims, Certificates.Holder by) throws Exception {
-        String thumbprint = Base64Url.encode(P256.sha256(by.certificate.getEncoded()));
+        return signed(type, claims, by, by);
+    }
+
+    /** The same, but the header names another certificate. */
+    static String signed(String type, Json claims, Certificates.Holder by, Certificates.Holder named) throws Exception {
+        String thumbprint = Base64Url.encode(P256.sha256(named.certificate.getEncoded()));
         Json header = new Json().put("alg", "ES256").put("typ", type).put("x5t#S256", thumbprint);
         String input = Base64Url.encode(header.bytes()) + "." + Base64Url.encode(claims.bytes());
         Signature signature = Signature.getInstance("SHA256withECDSA");
@@ -136,5 +141,18 @@ final class Script implements Transport.Maker {
         enrolment.activationCode = null;
         store.save(enrolment);
         return new Phone(app, enrolment);
+    }
+
+    /** Returns an answer of {@code /pending} with so many challenges. */
+    static String pending(int count) {
+        List<String> entries = new ArrayList<>();
+        for (int index = 0; index < count; index++) {
+            entries.add(ChallengeTests.entry("c" + index, ChallengeTests.context().toString()).toString());
+        }
+        return "{\"pending\":[" + String.join(",", entries) + "],\"time\":\"2026-11-21T10:04:31.002Z\"}";
+    }
+
+    static Challenge challenge() throws Exception {
+        return new Challenge(ChallengeTests.entry("c1", ChallengeTests.context().toString()), "shop", ChallengeTests.NOW);
     }
 }

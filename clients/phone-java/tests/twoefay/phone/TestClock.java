@@ -4,7 +4,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** A clock that is wrong by {@code error} and goes on by itself only as the real one does. It never sleeps. */
+/**
+ * A clock that is wrong by {@code error} and goes on by itself only as the real one does. It never
+ * sleeps.
+ */
 final class TestClock implements Clock {
     volatile long error;
     final AtomicLong paused = new AtomicLong();

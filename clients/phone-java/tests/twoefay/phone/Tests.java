@@ -7,7 +7,9 @@ import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.Comparator;
 
-/** Runs all tests, or those whose {@code Class.method} contains an argument, and prints the counts. */
+/**
+ * Runs all tests, or those whose {@code Class.method} contains an argument, and prints the counts.
+ */
 public final class Tests {
     /** A test: a static method without parameters. */
     @Retention(RetentionPolicy.RUNTIME)
@@ -15,7 +17,7 @@ public final class Tests {
 
     private static final Class<?>[] CLASSES = {
         PageTests.class, FormatTests.class, CryptoTests.class, ChallengeTests.class, PinningTests.class,
-        ScriptedTests.class, TransportTests.class,
+        ScriptedEnrolTests.class, ScriptedAnswerTests.class, ScriptedRelayTests.class, TransportTests.class,
         EnrolConversations.class, LoginConversations.class, PinConversations.class, OtherConversations.class,
         ClockConversations.class, AuthorityConversations.class,
     };

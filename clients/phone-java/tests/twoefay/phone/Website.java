@@ -73,7 +73,10 @@ final class Website {
         return new Activation(answer.object("activation").text("uri") + (k == null ? "" : "&k=" + k));
     }
 
-    /** Returns the activation for another phone of a user who has none, or whose website approves it. */
+    /**
+     * Returns the activation for another phone of a user who has none, or whose website approves
+     * it.
+     */
     Activation further(String username) throws Exception {
         return new Activation(call(201, "POST", "/user/" + username + "/activation", "{}").text("uri"));
     }
@@ -93,7 +96,9 @@ final class Website {
             + "\"action\":\"pay\",\"details\":[{\"label\":\"amount\",\"value\":\"12.00 EUR\"}]}");
     }
 
-    /** Returns {@code login} and {@code reason} of a login that has ended, checked for a signature. */
+    /**
+     * Returns {@code login} and {@code reason} of a login that has ended, checked for a signature.
+     */
     String result(Json login) throws Exception {
         Json answer = outcome(login);
         return answer.text("login") + " " + answer.text("reason") + " " + answer.text("proof");
