@@ -208,7 +208,7 @@ let delivery = layer(
     "Delivery",
     module("SMPP", ["Bytes", "EventLoop", "GSM", "TLS", "World"]),
     module(
-        "APNs",
+        "Pushes",
         ["Bytes", "Crypto", "DeliveryOutcomes", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World"]),
     module("WebPush", ["Bytes", "Crypto", "Curl", "DeliveryOutcomes", "EventLoop", "HTTP", "JSON", "Log", "World"]),
     module(
@@ -217,16 +217,16 @@ let delivery = layer(
     module(
         "Couriers",
         [
-            "APNs", "Bytes", "Curl", "DeliveryOutcomes", "Domain", "GSM", "HTTP", "JSON", "Log", "QR", "Relay", "SMS",
-            "Templates", "WebPush", "Webhooks", "World",
+            "Bytes", "Curl", "DeliveryOutcomes", "Domain", "GSM", "HTTP", "JSON", "Log", "Pushes", "QR", "Relay",
+            "SMS", "Templates", "WebPush", "Webhooks", "World",
         ]),
 
     tests("SMPP", ["Bytes", "Crypto", "EventLoop", "GSM", "SMPP", "TLS", "TestSupport", "World"]),
     tests(
-        "APNs",
+        "Pushes",
         [
-            "APNs", "Bytes", "Crypto", "DeliveryOutcomes", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log",
-            "TLS", "TestSupport", "World",
+            "Bytes", "Crypto", "DeliveryOutcomes", "EventLoop", "FakePushServices", "HTTP", "HTTP2", "JSON", "Log",
+            "Pushes", "TLS", "TestSupport", "World",
         ]),
     tests(
         "WebPush",
@@ -243,8 +243,8 @@ let delivery = layer(
     tests(
         "Couriers",
         [
-            "APNs", "Bytes", "Couriers", "Crypto", "Curl", "DeliveryOutcomes", "Domain", "EventLoop", "GSM", "HTTP",
-            "HTTP2", "JSON", "Log", "QR", "Relay", "SMS", "TLS", "Templates", "TestSupport", "WebPush", "Webhooks",
+            "Bytes", "Couriers", "Crypto", "Curl", "DeliveryOutcomes", "Domain", "EventLoop", "GSM", "HTTP", "HTTP2",
+            "JSON", "Log", "Pushes", "QR", "Relay", "SMS", "TLS", "Templates", "TestSupport", "WebPush", "Webhooks",
             "World",
         ]))
 
@@ -292,7 +292,8 @@ let clients = layer(
             "World",
         ]),
     module(
-        "FakeAPNs", ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World", "YAML"]),
+        "FakePushServices",
+        ["Bytes", "CLinux", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "Log", "TLS", "World", "YAML"]),
 
     tests(
         "TwoefayClient",
@@ -307,8 +308,11 @@ let clients = layer(
             "TwoefayClient", "World", "twoefay", "twoefay-keys", "twoefayd",
         ], scripts: ["Page"]),
     tests(
-        "FakeAPNs",
-        ["Bytes", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log", "TLS", "TestSupport", "World"]))
+        "FakePushServices",
+        [
+            "Bytes", "Crypto", "EventLoop", "FakePushServices", "HTTP", "HTTP2", "JSON", "Log", "TLS", "TestSupport",
+            "World",
+        ]))
 
 /// The programs, their settings and their assembly.
 let programs = layer(
@@ -316,18 +320,16 @@ let programs = layer(
     module(
         "Daemon",
         [
-            "API", "APNs", "Attestation", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "DeliveryOutcomes",
-            "Directory",
+            "API", "Attestation", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "DeliveryOutcomes", "Directory",
             "DirectorySources", "Domain", "EST", "EventLoop", "GSM", "Geo", "HTTP", "HTTP1", "HTTP2", "Hardening",
-            "JSON",
-            "KeyService", "Log", "Metrics", "PKCS11", "PhoneApp", "QR",
-            "Relay", "SMPP", "SMS", "Storage", "TLS", "Templates", "WebPush", "Webhooks", "World", "YAML",
+            "JSON", "KeyService", "Log", "Metrics", "PKCS11", "PhoneApp", "Pushes", "QR", "Relay", "SMPP", "SMS", "Storage",
+            "TLS", "Templates", "WebPush", "Webhooks", "World", "YAML",
         ]),
     module(
         "Demo",
         [
-            "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP1", "HTTP2", "JSON",
-            "Log", "Phone", "QR", "Relay", "Storage", "TLS", "TwoefayClient", "Webhooks", "World",
+            "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakePushServices", "HTTP", "HTTP1",
+            "HTTP2", "JSON", "Log", "Phone", "QR", "Relay", "Storage", "TLS", "TwoefayClient", "Webhooks", "World",
         ],
         // Pages/Embedded has them as Swift.
         exclude: ["Pages/Assets"]),
@@ -340,18 +342,16 @@ let programs = layer(
         "twoefay",
         [
             "API", "Bytes", "CLinux", "Commands", "Couriers", "Crypto", "Curl", "Daemon", "DeliveryOutcomes", "Demo",
-            "Directory", "Domain",
-            "EventLoop", "FakeAPNs", "GSM", "HTTP", "HTTP1", "JSON", "Log", "Phone", "QR", "Relay", "SMS", "Storage",
-            "TLS", "Templates", "TokenFiles", "TwoefayClient", "Webhooks", "World",
+            "Directory", "Domain", "EventLoop", "FakePushServices", "GSM", "HTTP", "HTTP1", "JSON", "Log", "Phone",
+            "QR", "Relay", "SMS", "Storage", "TLS", "Templates", "TokenFiles", "TwoefayClient", "Webhooks", "World",
         ]),
 
     tests(
         "Daemon",
         [
-            "APNs", "Attestation", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Daemon", "Directory", "Domain",
-            "EventLoop", "GSM", "HTTP", "Hardening", "JSON", "KeyService", "Log", "Metrics", "QR", "Relay", "SMPP",
-            "SMS", "Storage", "TLS",
-            "TestSupport", "World", "YAML",
+            "Attestation", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "Daemon", "Directory", "Domain",
+            "EventLoop", "GSM", "HTTP", "Hardening", "JSON", "KeyService", "Log", "Metrics", "Pushes", "QR", "Relay",
+            "SMPP", "SMS", "Storage", "TLS", "TestSupport", "World", "YAML",
         ]),
     tests(
         "Demo",
@@ -367,8 +367,8 @@ let support = layer(
         "TestSupport",
         [
             "API", "Bytes", "CLinux", "Crypto", "Curl", "Daemon", "DeliveryOutcomes", "Domain", "EventLoop",
-            "FakeAPNs", "GSM", "HTTP", "HTTP2", "JSON", "Log", "Metrics", "Relay", "SMPP", "Storage", "TLS", "WebPush",
-            "Webhooks", "World",
+            "FakePushServices", "GSM", "HTTP", "HTTP2", "JSON", "Log", "Metrics", "Relay", "SMPP", "Storage", "TLS",
+            "WebPush", "Webhooks", "World",
         ], path: "Tests/Support/TestSupport"),
     module("FuzzTargets", ["HTTP", "HTTP1Wire"], path: "Tests/Support/FuzzTargets"),
     tests("FuzzTargets", ["FuzzTargets", "TestSupport"]),
@@ -380,15 +380,15 @@ let system = layer(
     tests(
         "EndToEnd",
         [
-            "Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log",
-            "TestSupport", "TLS", "World", "twoefay", "twoefayd",
+            "Bytes", "CLinux", "COpenSSL", "Crypto", "EventLoop", "FakePushServices", "HTTP", "HTTP2", "JSON", "Log",
+            "TLS", "TestSupport", "World", "twoefay", "twoefayd",
         ], scripts: ["HTTP1"]),
     tests(
         "Faults",
         [
-            "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakeAPNs", "HTTP", "HTTP2", "JSON", "Log",
-            "Relay", "Storage", "TestSupport", "TLS", "WebPush", "Webhooks", "World", "twoefay", "twoefay-keys",
-            "twoefayd",
+            "Bytes", "CLinux", "Crypto", "Daemon", "Domain", "EventLoop", "FakePushServices", "HTTP", "HTTP2", "JSON",
+            "Log", "Relay", "Storage", "TLS", "TestSupport", "WebPush", "Webhooks", "World", "twoefay",
+            "twoefay-keys", "twoefayd",
         ]),
     tests(
         "Program",
@@ -415,11 +415,11 @@ let package = Package(
         .library(
             name: "components",
             targets: [
-                "APNs", "Bytes", "Couriers", "Crypto", "Curl", "DeliveryOutcomes", "Domain", "EventLoop", "FakeAPNs",
-                "HTTP", "HTTP2", "JSON", "Log", "Metrics", "Relay", "SMS", "Storage", "TLS", "Templates", "Webhooks",
-                "World",
+                "Bytes", "Couriers", "Crypto", "Curl", "DeliveryOutcomes", "Domain", "EventLoop", "FakePushServices",
+                "HTTP", "HTTP2", "JSON", "Log", "Metrics", "Pushes", "Relay", "SMS", "Storage", "TLS", "Templates",
+                "Webhooks", "World",
             ]),
-        .library(name: "APNs", targets: ["APNs"]),
+        .library(name: "Pushes", targets: ["Pushes"]),
         // For websites in Swift, with the modules whose types it speaks in: docs/websites/by-hand.md.
         .library(
             name: "TwoefayClient",

@@ -1,5 +1,5 @@
-import APNs
 import Domain
+import Pushes
 import Relay
 import Testing
 import World

@@ -1,5 +1,5 @@
-import APNs
 import Metrics
+import Pushes
 import TestSupport
 import Testing
 

@@ -1,13 +1,13 @@
 import Bytes
 import Crypto
 import EventLoop
-import FakeAPNs
+import FakePushServices
 import Log
 import World
 
-/// A `FakeAPNs` in this process, over real TLS and HTTP/2, with its team.
+/// A `FakePushService` in this process, over real TLS and HTTP/2, with its team.
 public struct TestAPNs: Sendable {
-    public let service: FakeAPNs
+    public let service: FakePushService
     private let team: FakeTeam
     private let directory: TemporaryDirectory
     public let log: MemorySink
@@ -24,7 +24,7 @@ public struct TestAPNs: Sendable {
         let group = try LoopGroup.start(count: 1, time: SystemTime())
         let team = try FakeTeam(at: SystemTime().now())
         let sink = MemorySink()
-        let service = FakeAPNs(
+        let service = FakePushService(
             loop: group.loops[0], tls: try team.tls(), topic: team.topic, authentication: team.tokenAuthentication,
             tokenUpdates: 1000, randomness: SystemRandomness(), log: Log(sink: sink))
         let directory = try TemporaryDirectory()

@@ -1,4 +1,4 @@
-import FakeAPNs
+import FakePushServices
 import JSON
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import Bytes
 import Crypto
 import EventLoop
-import FakeAPNs
+import FakePushServices
 import JSON
 import Log
 import TLS
@@ -16,7 +16,7 @@ import World
     /// A push service, and an interposer on the way to it.
     private final class Service: Sendable {
         let team: FakeTeam
-        let apple: FakeAPNs
+        let apple: FakePushService
         let middle: Interposer
         private let group: LoopGroup
         private let directory: TemporaryDirectory
@@ -25,7 +25,7 @@ import World
             self.team = team
             group = try LoopGroup.start(count: 1, time: SystemTime())
             directory = try TemporaryDirectory()
-            apple = FakeAPNs(
+            apple = FakePushService(
                 loop: group.loops[0], tls: try team.tls(), topic: team.topic,
                 authentication: team.tokenAuthentication, randomness: SystemRandomness(),
                 log: Log(minimum: .error))

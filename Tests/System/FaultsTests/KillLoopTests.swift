@@ -1,5 +1,5 @@
 import EventLoop
-import FakeAPNs
+import FakePushServices
 import Glibc
 import JSON
 import Synchronization

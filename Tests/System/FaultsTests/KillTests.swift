@@ -1,5 +1,5 @@
 import EventLoop
-import FakeAPNs
+import FakePushServices
 import HTTP2
 import JSON
 import TestSupport

@@ -1,4 +1,4 @@
-import FakeAPNs
+import FakePushServices
 import Glibc
 import JSON
 import TestSupport

@@ -1,5 +1,5 @@
 import Bytes
-import FakeAPNs
+import FakePushServices
 import Glibc
 import JSON
 import TestSupport

@@ -1,4 +1,4 @@
-import FakeAPNs
+import FakePushServices
 import HTTP2
 import TestSupport
 import Testing

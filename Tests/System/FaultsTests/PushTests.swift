@@ -1,5 +1,5 @@
 import Bytes
-import FakeAPNs
+import FakePushServices
 import JSON
 import TestSupport
 import Testing

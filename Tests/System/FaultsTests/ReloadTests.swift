@@ -1,6 +1,6 @@
 import Bytes
 import Crypto
-import FakeAPNs
+import FakePushServices
 import Glibc
 import HTTP2
 import JSON

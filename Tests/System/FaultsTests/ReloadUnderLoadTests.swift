@@ -1,6 +1,6 @@
 import Bytes
 import Crypto
-import FakeAPNs
+import FakePushServices
 import Glibc
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import Bytes
 import Crypto
 import EventLoop
-import FakeAPNs
+import FakePushServices
 import Glibc
 import HTTP2
 import Log
@@ -30,7 +30,7 @@ func runFake(directory: String) throws {
 
 private func serve(_ directory: String, on loop: EventLoop) async throws {
     let team = try FakeTeam(at: SystemTime().now())
-    let apple = FakeAPNs(
+    let apple = FakePushService(
         loop: loop, tls: try team.tls(), topic: team.topic, authentication: team.tokenAuthentication,
         keeping: .counts, randomness: SystemRandomness(), log: Log(minimum: .warning))
     await apple.injectFaults(

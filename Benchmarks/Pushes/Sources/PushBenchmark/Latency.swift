@@ -1,4 +1,3 @@
-import APNs
 import Bytes
 import Couriers
 import Crypto
@@ -7,6 +6,7 @@ import Domain
 import EventLoop
 import Glibc
 import Log
+import Pushes
 import Relay
 import Synchronization
 import TLS
@@ -18,10 +18,10 @@ import World
 /// thread between it and the sender observes the bytes.
 func runLatency(port: UInt16, authority: String, rounds: Int) throws {
     let tap = try Tap(to: port)
-    var options = APNsOptions()
+    var options = PushOptions()
     options.connections = 1
     let sender = try APNsSender(
-        endpoint: APNsEndpoint(host: "127.0.0.1", port: tap.port), topic: "com.example.twoefay",
+        endpoint: PushEndpoint(host: "127.0.0.1", port: tap.port), topic: "com.example.twoefay",
         credential: .token(
             key: try P256PrivateKey.generate(SystemRandomness()), keyID: "BENCHKEY12", teamID: "BENCHTEAM1"),
         trust: .pem(try contents(authority)), time: SystemTime(), randomness: SystemRandomness(),

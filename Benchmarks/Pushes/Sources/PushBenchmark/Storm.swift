@@ -1,4 +1,3 @@
-import APNs
 import Bytes
 import Couriers
 import Crypto
@@ -7,6 +6,7 @@ import Domain
 import EventLoop
 import Glibc
 import Log
+import Pushes
 import Relay
 import Storage
 import Synchronization
@@ -67,13 +67,13 @@ private final class Watched: PushCourier {
 }
 
 /// The counts of the events that the sender observed.
-private final class Weather: APNsObserver {
+private final class Weather: PushObserver {
     private let counts = Mutex<[String: Int]>([:])
 
     private func note(_ what: String) { counts.withLock { $0[what, default: 0] += 1 } }
 
     func answered(status: Int, reason: String, after duration: Duration) { note("answer \(status) \(reason)") }
-    func unanswered(_ why: APNsUnansweredReason, after duration: Duration) { note("no answer: \(why.rawValue)") }
+    func unanswered(_ why: PushUnansweredReason, after duration: Duration) { note("no answer: \(why.rawValue)") }
     func goAway(host: String, reason: String) { note("GOAWAY") }
     func connected(host: String) { note("connection") }
 
@@ -100,7 +100,7 @@ private final class Storm: Sendable {
             .split(whereSeparator: \.isWhitespace).map(String.init)
         guard ready.count == 4, let port = UInt16(ready[0]) else { throw Fault("the service is not ready") }
         let sender = try APNsSender(
-            endpoint: APNsEndpoint(host: "127.0.0.1", port: port), topic: ready[1],
+            endpoint: PushEndpoint(host: "127.0.0.1", port: port), topic: ready[1],
             credential: .token(
                 key: try P256PrivateKey(pem: Secret(try contents(directory + "/key.p8"))), keyID: ready[2],
                 teamID: ready[3]),

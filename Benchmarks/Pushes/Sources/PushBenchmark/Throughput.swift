@@ -1,19 +1,19 @@
-import APNs
 import Crypto
 import DeliveryOutcomes
 import EventLoop
 import Glibc
 import Log
+import Pushes
 import TLS
 import World
 
 /// Sends `count` pushes over one connection of one loop, `underway` at a time.
 func runThroughput(port: UInt16, authority: String, count: Int, underway: Int, payload: [UInt8]) throws {
-    var options = APNsOptions()
+    var options = PushOptions()
     options.connections = 1
     options.capacity = max(underway, 1)
     let sender = try APNsSender(
-        endpoint: APNsEndpoint(host: "127.0.0.1", port: port), topic: "com.example.twoefay",
+        endpoint: PushEndpoint(host: "127.0.0.1", port: port), topic: "com.example.twoefay",
         credential: .token(
             key: try P256PrivateKey.generate(SystemRandomness()), keyID: "BENCHKEY12", teamID: "BENCHTEAM1"),
         trust: .pem(try contents(authority)), time: SystemTime(), randomness: SystemRandomness(),

@@ -1,6 +1,6 @@
-import APNs
 import DeliveryOutcomes
 import Domain
+import Pushes
 import Relay
 
 /// The courier for phones that Apple's service reaches, or a service with Apple's protocol.

@@ -1,5 +1,4 @@
 import API
-import APNs
 import Bytes
 import Couriers
 import Crypto
@@ -11,6 +10,7 @@ import Hardening
 import KeyService
 import Log
 import Metrics
+import Pushes
 import Relay
 import Storage
 import Templates
@@ -269,10 +269,10 @@ extension LoadedFiles.Push {
     }
 
     func sender(
-        time: any TimeSource, randomness: any Randomness, log: Log, observer: any APNsObserver
+        time: any TimeSource, randomness: any Randomness, log: Log, observer: any PushObserver
     ) throws -> APNsSender {
         try APNsSender(
-            endpoint: APNsEndpoint(host: endpoint.host, port: endpoint.port ?? 443), topic: topic, credential: proof,
+            endpoint: PushEndpoint(host: endpoint.host, port: endpoint.port ?? 443), topic: topic, credential: proof,
             extraTrust: authority, time: time, randomness: randomness, log: log, observer: observer)
     }
 }

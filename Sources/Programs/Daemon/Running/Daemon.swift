@@ -1,5 +1,4 @@
 import API
-import APNs
 import Bytes
 import Crypto
 import Domain
@@ -10,6 +9,7 @@ import HTTP2
 import Hardening
 import KeyService
 import Log
+import Pushes
 import Relay
 import Storage
 import Synchronization

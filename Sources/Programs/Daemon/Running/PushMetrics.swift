@@ -1,16 +1,16 @@
-import APNs
 import Metrics
+import Pushes
 import World
 
 /// The metrics of the sender of pushes. Label values come from this program: the reasons that Apple
 /// documents, and `Other` for every other text, so a peer cannot create labels.
 ///
 /// Tested in `PushMetricsTests.swift`.
-struct PushMetrics: APNsObserver {
+struct PushMetrics: PushObserver {
     private let took: Histogram
     private let answers: Counters<Answer>
-    private let unanswered: Counters<APNsUnansweredReason>
-    private let unsent: Counters<APNsUnsentReason>
+    private let unanswered: Counters<PushUnansweredReason>
+    private let unsent: Counters<PushUnsentReason>
     private let opened: Counter
     private let ended: Counter
     private let goAways: Counter
@@ -101,7 +101,7 @@ struct PushMetrics: APNsObserver {
 
     /// Registers the gauges whose values are read from the sender at each request for `/metrics`.
     static func show(_ sender: APNsSender, in registry: Registry) {
-        func gauge(_ name: String, _ about: String, _ read: @escaping @Sendable (APNsSnapshot) -> Int) {
+        func gauge(_ name: String, _ about: String, _ read: @escaping @Sendable (PushSnapshot) -> Int) {
             registry.gauge(name, about) { Int64(read(sender.snapshot())) }
         }
         gauge("twoefay_apns_connections", "Open connections to APNs that accept pushes.") { $0.connections }
@@ -126,8 +126,8 @@ struct PushMetrics: APNsObserver {
         answers.add(Answer(status, reason))
     }
 
-    func unanswered(_ why: APNsUnansweredReason, after duration: Duration) { unanswered.add(why) }
-    func unsent(_ why: APNsUnsentReason) { unsent.add(why) }
+    func unanswered(_ why: PushUnansweredReason, after duration: Duration) { unanswered.add(why) }
+    func unsent(_ why: PushUnsentReason) { unsent.add(why) }
     func connected(host: String) { opened.add() }
     func disconnected(host: String, reason: String) { ended.add() }
     func goAway(host: String, reason: String) { goAways.add() }

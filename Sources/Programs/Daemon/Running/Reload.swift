@@ -1,10 +1,10 @@
-import APNs
 import Bytes
 import Crypto
 import EventLoop
 import HTTP2
 import KeyService
 import Log
+import Pushes
 import Relay
 import Storage
 import Synchronization

@@ -1,7 +1,7 @@
-import APNs
 import Couriers
 import Curl
 import Log
+import Pushes
 import Relay
 import WebPush
 import World

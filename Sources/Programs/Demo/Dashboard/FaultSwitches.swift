@@ -1,6 +1,6 @@
 import Daemon
 import EventLoop
-import FakeAPNs
+import FakePushServices
 import JSON
 
 /// The faults that a visitor can switch on and off. It must be used on its loop only.

@@ -1,5 +1,5 @@
 import EventLoop
-import FakeAPNs
+import FakePushServices
 import JSON
 import Synchronization
 import World

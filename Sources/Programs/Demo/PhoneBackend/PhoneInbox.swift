@@ -1,6 +1,6 @@
 import Bytes
 import EventLoop
-import FakeAPNs
+import FakePushServices
 import JSON
 import Synchronization
 import World

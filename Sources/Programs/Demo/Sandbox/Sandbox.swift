@@ -2,7 +2,7 @@ import Bytes
 import Crypto
 import Daemon
 import EventLoop
-import FakeAPNs
+import FakePushServices
 import HTTP
 import Log
 import Storage
@@ -36,7 +36,7 @@ final class Sandbox {
     private(set) var directory: ScratchDirectory?
     private(set) var relay: RelayProcess?
     private(set) var relayState = RelayState.down
-    private(set) var pushService: FakeAPNs?
+    private(set) var pushService: FakePushService?
     private(set) var origin = WebAddress(secure: true, host: "127.0.0.1", port: nil)
     /// Called when the relay process has ended, except when `tearDown` ended it.
     var relayIsGone: (() -> Void)?
@@ -138,7 +138,7 @@ final class Sandbox {
     private func startPushService() async throws(Failure) -> FakeTeam {
         do {
             let team = try FakeTeam(names: ["127.0.0.1"], at: loop.time.now(), randomness: randomness)
-            let service = FakeAPNs(
+            let service = FakePushService(
                 loop: loop, tls: try team.tls(), topic: team.topic, authentication: team.tokenAuthentication,
                 randomness: randomness, log: Log(minimum: .error), onPush: onPush, onRequest: onRequest)
             pushService = service

@@ -1,6 +1,6 @@
 import Daemon
 import EventLoop
-import FakeAPNs
+import FakePushServices
 import JSON
 import Phone
 import TwoefayClient
@@ -32,7 +32,7 @@ struct Walkthrough {
     let sandbox: Sandbox
     let narration: Narration
     let website: Website
-    let pushService: FakeAPNs
+    let pushService: FakePushService
     let randomness: any Randomness
 
     struct Ending: Sendable, Equatable {

@@ -1,6 +1,6 @@
 import Daemon
 import EventLoop
-import FakeAPNs
+import FakePushServices
 import HTTP
 import JSON
 import TwoefayClient

@@ -1,5 +1,5 @@
 import Daemon
-import FakeAPNs
+import FakePushServices
 
 /// A control file, and its contents when it was read last.
 struct ControlFile {

@@ -1,6 +1,6 @@
 import Daemon
 import EventLoop
-import FakeAPNs
+import FakePushServices
 import HTTP
 import JSON
 import Log
@@ -23,7 +23,7 @@ final class FakeService {
     private let loop: EventLoop
     private let output: PhoneOutput
     private let directory: TeamDirectory
-    private let service: FakeAPNs
+    private let service: FakePushService
     private var control: ControlFile?
 
     init(_ options: Options, loop: EventLoop, output: PhoneOutput) throws(Failure) {
@@ -37,7 +37,7 @@ final class FakeService {
         directory = try TeamDirectory(options.directory, topic: options.topic, names: names, at: loop.time.now())
         do {
             let time = loop.time
-            service = FakeAPNs(
+            service = FakePushService(
                 loop: loop, tls: try directory.team.tls(), topic: options.topic,
                 authentication: directory.team.anyAuthentication, keeping: .nothing, randomness: SystemRandomness(),
                 log: Log(minimum: .error), onRequest: { output.emit($0, at: time.now()) },

@@ -1,7 +1,7 @@
 import Commands
 import Daemon
 import EventLoop
-import FakeAPNs
+import FakePushServices
 import JSON
 
 extension Tool {

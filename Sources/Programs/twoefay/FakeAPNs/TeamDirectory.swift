@@ -1,7 +1,7 @@
 import Bytes
 import Crypto
 import Daemon
-import FakeAPNs
+import FakePushServices
 import Glibc
 import JSON
 import World

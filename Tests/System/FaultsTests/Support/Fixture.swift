@@ -1,7 +1,7 @@
 import Bytes
 import Crypto
 import EventLoop
-import FakeAPNs
+import FakePushServices
 import JSON
 import Log
 import TestSupport
