@@ -83,7 +83,7 @@ private final class Notes: PushObserver {
             #expect(snapshot.queued == 0)
             #expect(snapshot.oldestWait == nil)
             #expect(snapshot.streamLimit > 0)
-            #expect(snapshot.providerTokenAge == .seconds(60))
+            #expect(snapshot.tokenAge == .seconds(60))
             rig.sender.close()
             _ = await waiting.outcome()
             await rig.loops[1].perform {}

@@ -73,7 +73,7 @@ private final class PoolSimulation {
             .success((1...3).compactMap { SocketAddress(host: "127.0.0.\($0)", port: port) })
         }
         shared = PushSharedState(
-            endpoint: .production, topic: "com.example.app", identity: identity, time: world.time,
+            endpoint: .production, dialect: APNsDialect(topic: "com.example.app"), identity: identity, time: world.time,
             randomness: world.chance, log: log, options: options, observer: nil)
         let (loop, shared, gauges) = (loop, shared, gauges)
         loopState = loop.asCurrent {

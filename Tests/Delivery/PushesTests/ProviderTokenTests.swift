@@ -145,12 +145,12 @@ import World
         let mine = APNsCredential.token(key: key, keyID: "ABC123DEFG", teamID: "DEF123GHIJ")
         let first = try identity(mine, after: nil)
         let second = try identity(.token(key: other, keyID: "ABC123DEFG", teamID: "DEF123GHIJ"), after: first)
-        #expect(second.token !== first.token)
-        #expect(try identity(mine, after: second).token === first.token)
+        #expect(second.authorization !== first.authorization)
+        #expect(try identity(mine, after: second).authorization === first.authorization)
         let certificate = APNsCredential.certificate(
             chainPEM: try provider.certificatePEM(), key: try provider.keyPEM())
-        #expect(try identity(mine, after: identity(certificate, after: first)).token === first.token)
-        #expect(try identity(mine, after: nil).token !== first.token)
+        #expect(try identity(mine, after: identity(certificate, after: first)).authorization === first.authorization)
+        #expect(try identity(mine, after: nil).authorization !== first.authorization)
     }
 
     @Test func firstTokenIsKeptAfterTooManyUpdates() {

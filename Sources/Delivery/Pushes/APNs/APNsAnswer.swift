@@ -3,7 +3,7 @@ import JSON
 import World
 
 /// Apple's answer to a push.
-struct APNsAnswer: Equatable {
+struct APNsAnswer: Equatable, PushAnswer {
     let status: Int
     let reason: String?
     /// The time since which the token is known to be dead; only with 410.
@@ -26,20 +26,10 @@ struct APNsAnswer: Equatable {
         }
         let body = try? JSONReader.read(response.body).object
         self.init(
-            status: response.status, reason: body?["reason"]?.string.flatMap(Self.readable),
+            status: response.status, reason: body?["reason"]?.string.flatMap(ServiceText.readable),
             timestamp: body?["timestamp"]?.integer.map { Timestamp(milliseconds: $0) },
             retryAfter: response.fields["retry-after"].flatMap { Int($0) })
     }
-
-    /// Returns the text if it looks like one of Apple's reasons, else nil. The reason reaches logs
-    /// and callers, so other text is dropped.
-    private static func readable(_ text: String) -> String? {
-        let isPlain = text.utf8.allSatisfy { (0x20...0x7e).contains($0) }
-        return isPlain && (1...64).contains(text.utf8.count) ? text : nil
-    }
-
-    /// The text for the log and for the outcome of the push.
-    var text: String { reason ?? "\(status)" }
 }
 
 extension APNsAnswer {
@@ -61,30 +51,7 @@ extension APNsAnswer {
         return reason
     }
 
-    /// The class of an answer. Everything that the relay does about an answer follows from its
-    /// class.
-    enum Meaning: Hashable {
-        case accepted
-        /// The device token does not belong to this environment.
-        case badToken
-        /// The device token belongs to another app.
-        case foreignToken
-        /// The app was removed from the phone, or the device token has expired.
-        case goneToken
-        case ourMistake
-        case idleConnection
-        /// Apple does not accept the relay's key or certificate.
-        case refusedCredential
-        case expiredCredential
-        /// The connection was first used with another key.
-        case unrelatedKey
-        case busyDevice
-        case tooManyRenewals
-        /// The server has a fault or shuts down: another server is likely to work.
-        case serverTrouble
-    }
-
-    var meaning: Meaning {
+    var meaning: AnswerMeaning {
         switch (status, reason) {
         case (200, _): .accepted
         case (400, "BadDeviceToken"): .badToken

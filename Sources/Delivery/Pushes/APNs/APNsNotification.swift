@@ -1,3 +1,4 @@
+import HTTP2
 import World
 
 /// A notification for one device.
@@ -41,7 +42,7 @@ public struct APNsNotification: Sendable, Equatable {
     }
 }
 
-extension APNsNotification {
+extension APNsNotification: PushMessage {
     private static let payloadLimit = 4096
     private static let collapseLimit = 64
 
@@ -60,4 +61,10 @@ extension APNsNotification {
 
     /// The last time at which it may be sent.
     var end: Timestamp { deliverBy.map { min($0, expiresAt) } ?? expiresAt }
+
+    var tokenEnvironment: Environment? { environment }
+    /// The pauses that Apple asks for do not grow.
+    var attempts: Int { 0 }
+
+    func request(at now: Timestamp) -> FormedRequest { APNsRequest.own(self) }
 }

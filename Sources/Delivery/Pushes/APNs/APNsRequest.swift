@@ -2,7 +2,7 @@ import HTTP
 import HTTP2
 import World
 
-/// The HTTP/2 request for a push in the form that Apple requires.
+/// Apple's form of requests and answers.
 enum APNsRequest {
     /// Accepted lengths of a device token. The maximum is twice the longest that Apple has used;
     /// Apple asks clients not to rely on a length.

@@ -1,22 +1,15 @@
 import DeliveryOutcomes
 import EventLoop
 import Log
-import Synchronization
 import TLS
 import World
 
 /// A sender of pushes to Apple, or to a service with Apple's protocol. Each loop has its own
 /// connections.
 public final class APNsSender: Sendable {
-    private struct LoopEntry {
-        let loopState: LoopBound<PushLoop>
-        let gauges: PushGauges
-    }
-
-    private let shared: PushSharedState
+    private let loops: PushLoops
     private let trust: TLSClientContext.Roots
-    private let entries = Mutex<[ObjectIdentifier: LoopEntry]>([:])
-    private let isClosed = Atomic(false)
+    private var shared: PushSharedState { loops.shared }
 
     /// - Parameter extraTrust: certificates (PEM) of authorities that may certify the host, in
     ///   addition to the system's.
@@ -39,15 +32,10 @@ public final class APNsSender: Sendable {
     ) throws {
         self.trust = trust
         let identity = try PushIdentity(credential, trust: trust, time: time, log: log)
-        shared = PushSharedState(
-            endpoint: endpoint, topic: topic, identity: identity, time: time, randomness: randomness, log: log,
-            options: options, observer: observer)
-    }
-
-    deinit {
-        // Otherwise the connections would stay open and the pools would renew them without a
-        // sender.
-        if !isClosed.load(ordering: .relaxed) { close() }
+        loops = PushLoops(
+            PushSharedState(
+                endpoint: endpoint, dialect: APNsDialect(topic: topic), identity: identity, time: time,
+                randomness: randomness, log: log, options: options, observer: observer))
     }
 
     /// Returns whether the text has the form of a device token.
@@ -62,26 +50,19 @@ public final class APNsSender: Sendable {
     /// Sends a push without a task. `completion` is called once, on the loop, possibly before this
     /// function returns.
     public func send(_ push: APNsNotification, completion: @escaping (DeliveryOutcome) -> Void) {
-        currentLoop().send(push, completion: completion)
+        loops.current.send(push, completion: completion)
     }
 
     /// Opens the connections of the current loop, so that the first push does not wait for them.
     /// Must be called on a loop.
-    public func connectEagerly() { currentLoop().connectEagerly() }
+    public func connectEagerly() { loops.current.connectEagerly() }
 
     /// The fault that prevents pushes, as far as it is known; nil if there is none.
     public var fault: String? { shared.fault }
 
     /// Returns the state at the end of each loop's last turn. May be called from any thread and
     /// does not wait.
-    public func snapshot() -> PushSnapshot {
-        var snapshot = PushSnapshot()
-        for entry in entries.withLock({ Array($0.values) }) {
-            entry.gauges.add(to: &snapshot, at: entry.loopState.loop.time.instant())
-        }
-        snapshot.providerTokenAge = shared.identity.token?.age
-        return snapshot
-    }
+    public func snapshot() -> PushSnapshot { loops.snapshot }
 
     /// Switches to another credential. Later pushes go out under it on new connections. Earlier
     /// pushes still get their answers, and their connections then end. May be called from any
@@ -89,37 +70,14 @@ public final class APNsSender: Sendable {
     public func replace(credential: APNsCredential) throws {
         let former = shared.identity
         if case .token(let key, let keyID, let teamID) = credential,
-            former.token?.isOf(key, keyID: keyID, teamID: teamID) == true
+            let token = former.authorization as? ProviderToken, token.isOf(key, keyID: keyID, teamID: teamID)
         {
             return
         }
-        let identity = try PushIdentity(
-            credential, trust: trust, former: former, time: shared.time, log: shared.log)
-        shared.adopt(identity)
-        // The loops replace their connections at once, without waiting for the next push.
-        for entry in entries.withLock({ Array($0.values) }) {
-            entry.loopState.loop.post { entry.loopState.value.adopt() }
-        }
+        loops.adopt(
+            try PushIdentity(credential, trust: trust, former: former, time: shared.time, log: shared.log))
     }
 
     /// Closes the connections of all loops. Pushes on their way become ambiguous.
-    public func close() {
-        isClosed.store(true, ordering: .relaxed)
-        for entry in entries.withLock({ Array($0.values) }) {
-            entry.loopState.loop.post { entry.loopState.value.close() }
-        }
-    }
-
-    private func currentLoop() -> PushLoop {
-        guard let loop = EventLoop.current else { preconditionFailure("APNsSender: not on a loop") }
-        let entry = entries.withLock { entries in
-            if let entry = entries[ObjectIdentifier(loop)] { return entry }
-            let gauges = PushGauges()
-            let loopState = LoopBound(PushLoop(loop: loop, shared: shared, gauges: gauges), on: loop)
-            let entry = LoopEntry(loopState: loopState, gauges: gauges)
-            entries[ObjectIdentifier(loop)] = entry
-            return entry
-        }
-        return entry.loopState.value
-    }
+    public func close() { loops.close() }
 }

@@ -117,3 +117,12 @@ final class ProviderToken: Sendable {
         return ProviderTokenLife.Minted(bearer: "bearer " + token, at: time.instant())
     }
 }
+
+/// The relay signs the token itself, so it is always there.
+extension ProviderToken: PushAuthorization {
+    func isReady(for pool: PushPool) -> Bool { true }
+    func value(later: (@escaping @Sendable () -> Void) -> Void) -> String? { bearer(later: later) }
+    var tokenAge: Duration? { age }
+    var failure: AuthorizationFailure? { nil }
+    var nextAttempt: Instant? { nil }
+}

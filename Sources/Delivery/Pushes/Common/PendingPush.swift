@@ -8,7 +8,7 @@ final class PendingPush {
     /// unprocessed.
     static let refusalLimit = 3
 
-    let push: APNsNotification
+    let push: any PushMessage
     let since: Instant
     let end: Instant
     /// Whether `end` is the push's own expiry rather than the sender's deadline.
@@ -24,17 +24,17 @@ final class PendingPush {
     var sentAt: Instant
     /// The SETTINGS generation of the connection when this push was sent.
     var settings = 0
-    /// The provider token with which it was sent.
+    /// The token with which it was sent.
     var bearer: String?
     /// The identity whose circuit breaker admitted this push as its trial.
     var triedFor: PushIdentity?
     /// The number of times that the service refused it unprocessed.
     var refusals = 0
     /// The kinds of answer that have already caused a repetition.
-    var repeatedFor: Set<APNsAnswer.Meaning> = []
+    var repeatedFor: Set<AnswerMeaning> = []
 
     init(
-        _ push: APNsNotification, since: Instant, end: Instant, expiresThen: Bool,
+        _ push: any PushMessage, since: Instant, end: Instant, expiresThen: Bool,
         completion: @escaping (DeliveryOutcome) -> Void
     ) {
         self.push = push

@@ -21,7 +21,7 @@ import World
 /// push was answered or reset meanwhile. A retired connection takes no new pushes and closes after
 /// all its pushes have ended.
 ///
-/// With a provider token, a connection carries one stream at a time until an answer proves the
+/// With a token, a connection carries one stream at a time until an answer proves the
 /// credential. A refused token thus costs one push instead of a full connection.
 ///
 /// Tests: `ConnectionTests`, `UnresponsiveConnectionTests`, `IdleEndTests` and
@@ -52,7 +52,7 @@ final class PushConnection {
     private var isUsed = false
     /// Whether it has answered a push without a fault of the connection.
     private(set) var hasServed = false
-    /// Whether it may carry more than one stream: always with a certificate, and with a provider
+    /// Whether it may carry more than one stream: always with a certificate, and with a
     /// token once the service has accepted that token.
     private var isProven: Bool
     /// Whether a PING was sent and nothing has arrived since.
@@ -73,7 +73,7 @@ final class PushConnection {
         self.pool = pool
         loop = pool.loop
         options = pool.shared.options
-        isProven = pool.identity.token == nil
+        isProven = pool.identity.authorization == nil
         openedAt = loop.now
         heardAt = openedAt
         workedAt = openedAt
@@ -110,10 +110,9 @@ final class PushConnection {
 
     /// Sends the push. Returns false if the connection does not take it.
     func begin(_ push: PendingPush) -> Bool {
-        let (form, bearer) = pool.form()
-        guard
+        guard let (form, bearer) = pool.form(),
             let stream = wire.begin(
-                push.request, of: form,
+                push.push.request(at: pool.shared.time.now()), of: form,
                 completion: { [self] result in completed(push, result) })
         else { return false }
         let now = loop.now
@@ -151,7 +150,7 @@ final class PushConnection {
         case .success(let response):
             recordArrival(now)
             workedAt = now
-            pool.answered(push, APNsAnswer(response), by: self)
+            pool.answered(push, pool.shared.dialect.answer(response, at: pool.shared.time.now()), by: self)
         case .failure(.notSent(let reason)):
             // If the service changed its SETTINGS meanwhile, the request and the change may have
             // crossed: that is no fault of the connection.
@@ -258,8 +257,4 @@ final class PushConnection {
         wire.onStateChange = nil
         wire.onCapacity = nil
     }
-}
-
-extension PendingPush {
-    var request: FormedRequest { APNsRequest.own(push) }
 }

@@ -166,7 +166,7 @@ final class PushConnectionSlot {
             if let self, let connection { changed(connection, state) }
         }
         wire.onCapacity = { [pool] in pool.pump() }
-        shared.log.info("apns.connected", [.host: pool.endpoint.host, .address: address])
+        shared.log.info(shared.dialect.events.connected, [.host: pool.endpoint.host, .address: address])
         shared.observer?.connected(host: pool.endpoint.host)
         pool.pump()
     }
@@ -224,9 +224,9 @@ final class PushConnectionSlot {
             .host: pool.endpoint.host, .port: pool.endpoint.port, .reason: reason, .due: pause.wholeMilliseconds,
         ]
         if pause > .zero {
-            shared.log.warning("apns.disconnected", fields)
+            shared.log.warning(shared.dialect.events.disconnected, fields)
         } else {
-            shared.log.info("apns.disconnected", fields)
+            shared.log.info(shared.dialect.events.disconnected, fields)
         }
         shared.observer?.disconnected(host: pool.endpoint.host, reason: reason)
     }

@@ -7,11 +7,12 @@ import World
 /// its own connections.
 final class PushIdentity: Sendable {
     let tls: TLSClientContext
-    /// The provider token; nil if the relay authenticates with a certificate.
-    let token: ProviderToken?
-    /// The provider token of the previous key. A quick return to that key reuses the token, since
-    /// Apple would refuse a new one.
-    private let formerToken: ProviderToken?
+    /// The token that requests carry; nil if the relay authenticates with a certificate.
+    let authorization: (any PushAuthorization)?
+    /// The token of the previous key. A quick return to that key reuses the token, since Apple would
+    /// refuse a new one.
+    let formerAuthorization: (any PushAuthorization)?
+    private let events: PushEvents
     private let log: Log
     /// The circuit breaker of each host. A key may be valid for only one of Apple's environments,
     /// and the phones determine which host is used. A refusal by one host says nothing about the
@@ -20,26 +21,15 @@ final class PushIdentity: Sendable {
     /// Whether any circuit is open. It is rarely true, so most pushes avoid the lock.
     private let isDistrusted = Atomic(false)
 
-    /// - Parameter former: the previous identity. Its provider token, or the one before it, is
-    ///   reused if the key is the same.
     init(
-        _ credential: APNsCredential, trust: TLSClientContext.Roots, former: PushIdentity? = nil,
-        time: any TimeSource, log: Log
-    ) throws {
+        tls: TLSClientContext, authorization: (any PushAuthorization)?,
+        formerAuthorization: (any PushAuthorization)? = nil, events: PushEvents, log: Log
+    ) {
+        self.tls = tls
+        self.authorization = authorization
+        self.formerAuthorization = formerAuthorization
+        self.events = events
         self.log = log
-        let known = [former?.token, former?.formerToken].compactMap(\.self)
-        switch credential {
-        case .token(let key, let keyID, let teamID):
-            tls = try TLSClientContext(roots: trust)
-            token =
-                try known.first { $0.isOf(key, keyID: keyID, teamID: teamID) }
-                ?? ProviderToken(key: key, keyID: keyID, teamID: teamID, time: time, log: log)
-        case .certificate(let chainPEM, let key):
-            tls = try TLSClientContext(roots: trust, certificateChainPEM: chainPEM, privateKeyPEM: key)
-            token = nil
-        }
-        let own = token
-        formerToken = known.first { $0 !== own }
     }
 
     /// Returns the reason why that host refuses the credential, or nil.
@@ -52,24 +42,19 @@ final class PushIdentity: Sendable {
     }
 
     func learn(
-        _ answer: APNsAnswer, _ verdict: PushVerdict, from endpoint: PushEndpoint, bearer: String?,
+        _ answer: any PushAnswer, _ verdict: PushVerdict, from endpoint: PushEndpoint, bearer: String?,
         at now: () -> Instant
     ) {
-        if let token, let bearer {
+        if let authorization, let bearer {
             switch verdict.credential {
-            case .renew: token.replace(bearer)
-            case .holdRenewal: token.tooMany(bearer)
+            case .renew: authorization.replace(bearer)
+            case .holdRenewal: authorization.tooMany(bearer)
             case .keep, .distrust: break
             }
         }
         if verdict.credential == .distrust {
-            let isNew = circuits.withLock { circuits in
-                isDistrusted.store(true, ordering: .relaxed)
-                return circuits[endpoint, default: CredentialCircuitBreaker()].distrust(answer.text, at: now())
-            }
-            guard isNew else { return }
-            log.error(
-                "apns.credential.refused",
+            distrust(
+                answer.text, from: endpoint, at: now,
                 [.host: endpoint.host, .status: answer.status, .reason: answer.reason])
         } else if answer.meaning.provesCredential, isDistrusted.load(ordering: .relaxed) {
             let isNew = circuits.withLock { circuits in
@@ -77,19 +62,18 @@ final class PushIdentity: Sendable {
                 return circuits.removeValue(forKey: endpoint) != nil
             }
             guard isNew else { return }
-            log.notice("apns.credential.accepted", [.host: endpoint.host])
+            log.notice(events.credentialAccepted, [.host: endpoint.host])
         }
     }
-}
 
-extension APNsAnswer.Meaning {
-    /// Whether Apple gives this answer only to a client whose credential it accepts.
-    var provesCredential: Bool {
-        switch self {
-        case .accepted, .badToken, .foreignToken, .goneToken, .busyDevice: true
-        case .ourMistake, .idleConnection, .refusedCredential, .expiredCredential, .unrelatedKey, .tooManyRenewals,
-            .serverTrouble:
-            false
+    /// Opens the circuit of the host, and logs it if it was closed.
+    func distrust(
+        _ reason: String, from endpoint: PushEndpoint, at now: () -> Instant, _ fields: @autoclosure () -> LogFields
+    ) {
+        let isNew = circuits.withLock { circuits in
+            isDistrusted.store(true, ordering: .relaxed)
+            return circuits[endpoint, default: CredentialCircuitBreaker()].distrust(reason, at: now())
         }
+        if isNew { log.error(events.credentialRefused, fields()) }
     }
 }

@@ -15,7 +15,7 @@ final class PushLoop: TurnEndObserver {
     private var identity: PushIdentity
     private var pools: [PushEndpoint: PushPool] = [:]
     /// The pool of the last push, which is usually the pool of the next one too.
-    private var last: (environment: APNsNotification.Environment, pool: PushPool)?
+    private var last: (environment: APNsNotification.Environment?, pool: PushPool)?
     /// The pools of former identities that still wait for answers.
     private var leaving: [PushPool] = []
     private var isClosed = false
@@ -49,16 +49,16 @@ final class PushLoop: TurnEndObserver {
         return pool
     }
 
-    private func pool(for environment: APNsNotification.Environment) -> PushPool {
+    private func pool(for environment: APNsNotification.Environment?) -> PushPool {
         if let last, last.environment == environment { return last.pool }
-        let pool = pool(to: shared.endpoint.serving(environment), urgent: true)
+        let pool = pool(to: shared.dialect.endpoint(shared.endpoint, for: environment), urgent: true)
         last = (environment, pool)
         return pool
     }
 
     // MARK: Pushes
 
-    func send(_ push: APNsNotification, completion: @escaping (DeliveryOutcome) -> Void) {
+    func send(_ push: any PushMessage, completion: @escaping (DeliveryOutcome) -> Void) {
         func refuse(_ outcome: DeliveryOutcome, _ why: PushUnsentReason) {
             shared.observer?.unsent(why)
             completion(outcome)
@@ -85,7 +85,7 @@ final class PushLoop: TurnEndObserver {
             shared.observer?.unsent(.closed)
             return push.settle(.retry(after: .seconds(1), reason: "closed"), on: loop)
         }
-        let pool = pool(for: push.push.environment)
+        let pool = pool(for: push.push.tokenEnvironment)
         pool.take(push, again: again)
         if again { pool.pump() }
     }

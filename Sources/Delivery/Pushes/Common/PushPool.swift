@@ -14,14 +14,14 @@ import World
 /// Invariant: an unsettled push is either in the queue or on one connection, and it gets exactly
 /// one outcome. Its timer, set in `PushLoop.send`, settles it at `PendingPush.end` at the latest.
 /// The pool sends a push again only if the service certainly did not process it, or if the verdict
-/// on Apple's answer is `repeatElsewhere`. If the answer is lost, the outcome is ambiguous; the
-/// caller may then send the same `apns-id` again.
+/// on the answer is `repeatElsewhere`. If the answer is lost, the outcome is ambiguous; the
+/// caller may then send the same push again.
 ///
 /// Failures:
 /// - The host cannot be reached: pushes that end before the next connection attempt are returned at
 ///   once.
-/// - Apple refuses the credential: the circuit breaker of the identity returns all pushes except
-///   one trial.
+/// - The service refuses the credential: the circuit breaker of the identity returns all pushes
+///   except one trial. If it issues no token for now, pushes wait or are returned as above.
 /// - The credential is replaced: this pool answers what it has sent, and its queue moves to the new
 ///   pool.
 /// - A connection stops answering: see `PushConnection`.
@@ -49,12 +49,14 @@ final class PushPool {
         self.loopState = loopState
         loop = loopState.loop
         shared = loopState.shared
-        cached = (APNsRequest.form(topic: shared.topic, authority: endpoint.authority, authorization: nil), nil)
+        cached = (shared.dialect.form(authority: endpoint.authority, authorization: nil), nil)
         slots = (0..<max(1, shared.options.connections)).map { _ in PushConnectionSlot(self, dial: dial) }
     }
 
     func open(urgent: Bool) {
         for (number, slot) in slots.enumerated() { slot.open(urgent: urgent && number == 0) }
+        // A token that has to be issued is there before the first push, too.
+        _ = identity.authorization?.isReady(for: self)
     }
 
     /// The addresses of the connections that are open or being opened.
@@ -65,16 +67,26 @@ final class PushPool {
         !queue.isEmpty && !slots.contains { $0.connection != nil || $0.isConnecting }
     }
 
-    /// Returns the fields that all requests share now, and the provider token in them.
-    func form() -> (form: RequestForm, bearer: String?) {
-        guard let token = identity.token else { return cached }
-        let bearer = token.bearer { [loop] in loop.post($0) }
+    /// Returns the fields that all requests share now, and the token in them; nil if the token is
+    /// missing.
+    func form() -> (form: RequestForm, bearer: String?)? {
+        guard let authorization = identity.authorization else { return cached }
+        guard let bearer = authorization.value(later: { [loop] in loop.post($0) }) else { return nil }
         if bearer != cached.bearer {
-            cached = (
-                APNsRequest.form(topic: shared.topic, authority: endpoint.authority, authorization: bearer), bearer
-            )
+            cached = (shared.dialect.form(authority: endpoint.authority, authorization: bearer), bearer)
         }
         return cached
+    }
+
+    /// Handles the result of an attempt to obtain a token.
+    func authorizationChanged() {
+        if case .refused(let reason)? = identity.authorization?.failure {
+            identity.distrust(
+                reason, from: endpoint, at: shared.time.instant, [.host: endpoint.host, .reason: reason])
+            refuseAll(.misconfigured(.service, reason: reason), .credential)
+        }
+        slotWaits()
+        pump()
     }
 
     // MARK: Pushes
@@ -121,6 +133,7 @@ final class PushPool {
     /// Returns the least loaded connection with room. A suspected connection is chosen only if all
     /// open connections are suspected.
     private func choose() -> PushConnection? {
+        guard identity.authorization?.isReady(for: self) ?? true else { return nil }
         let now = loop.now
         var best: PushConnection?
         var hasHealthy = false
@@ -153,23 +166,24 @@ final class PushPool {
 
     /// Settles a push that reached its deadline before it was sent.
     private func late(_ push: PendingPush) {
-        let reason = slots.allSatisfy { $0.connection == nil } ? lastFailure : "no stream in time"
+        let isConnected = slots.contains { $0.connection != nil }
+        let reason = identity.authorization?.failure?.reason ?? (isConnected ? "no stream in time" : lastFailure)
         leave(push, .retry(after: .seconds(1), reason: reason), push.expiresThen ? .expired : .late)
     }
 
     // MARK: Outcomes
 
     /// Applies the verdict on an answer to the push, the connection and the credential.
-    func answered(_ pending: PendingPush, _ answer: APNsAnswer, by connection: PushConnection) {
+    func answered(_ pending: PendingPush, _ answer: any PushAnswer, by connection: PushConnection) {
         let (push, meaning) = (pending.push, answer.meaning)
         let duration = loop.now - pending.sentAt
         shared.log.debug(
-            "apns.answer",
+            shared.dialect.events.answer,
             [.push: push.id, .milliseconds: duration.wholeMilliseconds, .status: answer.status])
         shared.observer?.answered(status: answer.status, reason: answer.label, after: duration)
         let verdict = answer.verdict(requestState(pending, meaning))
         identity.learn(answer, verdict, from: endpoint, bearer: pending.bearer, at: shared.time.instant)
-        shared.learn(meaning, push.environment)
+        shared.learn(meaning, push.tokenEnvironment)
         if meaning.provesCredential { connection.proved() }
         switch verdict.connection {
         case .keep: connection.served()
@@ -191,28 +205,32 @@ final class PushPool {
         if verdict.credential == .distrust { refuseAll(.misconfigured(.service, reason: answer.text), .credential) }
     }
 
-    private func requestState(_ push: PendingPush, _ meaning: APNsAnswer.Meaning) -> PushRequestState {
+    private func requestState(_ push: PendingPush, _ meaning: AnswerMeaning) -> PushRequestState {
         var state = PushRequestState(sentAt: Timestamp(milliseconds: 0), repeatedFor: push.repeatedFor)
         switch meaning {
         case .badToken, .foreignToken, .goneToken:
             state.sentAt = shared.time.now() - (loop.time.instant() - push.sentAt)
-            state.suspectsEnvironment = shared.suspects(push.push.environment)
+            state.suspectsEnvironment = shared.suspects(push.push.tokenEnvironment)
         case .expiredCredential:
-            state.mayRenew = push.bearer.flatMap { identity.token?.mayFollow($0) } ?? false
+            state.mayRenew = push.bearer.flatMap { identity.authorization?.mayFollow($0) } ?? false
+        case .unavailable:
+            state.attempts = push.push.attempts
+            state.jitter = Double(shared.randomness.number(below: 1001)) / 1000
         default: break
         }
         return state
     }
 
     /// Logs a refusal, as an error if an operator has to look at it.
-    private func recordVerdict(_ answer: APNsAnswer, _ verdict: PushVerdict, _ push: APNsNotification) {
+    private func recordVerdict(_ answer: any PushAnswer, _ verdict: PushVerdict, _ push: any PushMessage) {
         let fields: LogFields = [
-            .push: push.id, .status: answer.status, .reason: answer.reason, .environment: push.environment.rawValue,
+            .push: push.id, .status: answer.status, .reason: answer.reason,
+            .environment: push.tokenEnvironment?.rawValue,
         ]
         if verdict.alarm {
-            shared.log.error("apns.refused", fields)
+            shared.log.error(shared.dialect.events.refused, fields)
         } else {
-            shared.log.info("apns.refused", fields)
+            shared.log.info(shared.dialect.events.refused, fields)
         }
     }
 
@@ -245,9 +263,10 @@ final class PushPool {
 
     // MARK: Connections
 
-    /// The time of the next connection attempt; nil if a connection is open, is being opened or can
-    /// be opened at once.
+    /// The time of the next attempt to obtain a token or a connection; nil if there is one, or if it
+    /// can come at once.
     private var unreachableUntil: Instant? {
+        if let attempt = identity.authorization?.nextAttempt { return attempt }
         var next: Instant?
         for slot in slots {
             guard let attempt = slot.nextAttempt else { return nil }
@@ -257,7 +276,9 @@ final class PushPool {
     }
 
     private func unreachable(_ next: Instant) -> DeliveryOutcome {
-        .retry(after: max(next - loop.now, .seconds(1)), reason: lastFailure)
+        .retry(
+            after: max(next - loop.now, .seconds(1)),
+            reason: identity.authorization?.failure?.reason ?? lastFailure)
     }
 
     /// Settles the waiting pushes that end before the next connection attempt.

@@ -14,7 +14,7 @@ final class PushSharedState: Sendable {
     }
 
     let endpoint: PushEndpoint
-    let topic: String
+    let dialect: any PushDialect
     let time: any TimeSource
     let randomness: any Randomness
     let log: Log
@@ -27,11 +27,11 @@ final class PushSharedState: Sendable {
     private let hasMismatches = Atomic(false)
 
     init(
-        endpoint: PushEndpoint, topic: String, identity: PushIdentity, time: any TimeSource,
+        endpoint: PushEndpoint, dialect: any PushDialect, identity: PushIdentity, time: any TimeSource,
         randomness: any Randomness, log: Log, options: PushOptions, observer: (any PushObserver)?
     ) {
         self.endpoint = endpoint
-        self.topic = topic
+        self.dialect = dialect
         self.time = time
         self.randomness = randomness
         self.log = log
@@ -57,7 +57,7 @@ final class PushSharedState: Sendable {
         let (identity, unreachable) = state.withLock { state in
             (state.identity, state.hosts[endpoint]?.fault.map { "\(endpoint.host): \($0)" })
         }
-        return identity.fault(at: endpoint) ?? unreachable
+        return identity.fault(at: endpoint) ?? identity.authorization?.failure?.reason ?? unreachable
     }
 
     // MARK: Hosts
@@ -68,11 +68,11 @@ final class PushSharedState: Sendable {
 
     // MARK: Tokens
 
-    func suspects(_ environment: APNsNotification.Environment) -> Bool {
+    func suspects(_ environment: APNsNotification.Environment?) -> Bool {
         hasMismatches.load(ordering: .relaxed) && state.withLock { $0.mismatches.suspects(environment) }
     }
 
-    func learn(_ meaning: APNsAnswer.Meaning, _ environment: APNsNotification.Environment) {
+    func learn(_ meaning: AnswerMeaning, _ environment: APNsNotification.Environment?) {
         switch meaning {
         case .accepted:
             guard hasMismatches.load(ordering: .relaxed) else { return }

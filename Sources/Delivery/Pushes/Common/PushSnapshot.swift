@@ -10,8 +10,8 @@ public struct PushSnapshot: Sendable, Equatable {
     public var oldestWait: Duration?
     /// The number of streams that the service allows now on all open connections together.
     public var streamLimit = 0
-    /// The age of the provider token; nil if the relay authenticates with a certificate.
-    public var providerTokenAge: Duration?
+    /// The age of the token that requests carry; nil if there is none.
+    public var tokenAge: Duration?
 
     public init() {}
 }

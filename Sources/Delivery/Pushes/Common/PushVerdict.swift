@@ -5,7 +5,7 @@ import World
 struct PushVerdict: Equatable {
     enum Next: Equatable {
         case settle(DeliveryOutcome)
-        /// Send it once more, at once, on another connection.
+        /// Send it once more, at once; on another connection if this one is to be replaced.
         case repeatElsewhere
     }
 
@@ -17,7 +17,7 @@ struct PushVerdict: Equatable {
 
     enum Credential: Equatable {
         case keep
-        /// Replace the provider token that was sent.
+        /// Replace the token that was sent.
         case renew
         /// Make no new provider token for a while, and return to the previous one.
         case holdRenewal
@@ -38,15 +38,20 @@ struct PushRequestState {
     /// one.
     var sentAt: Timestamp
     /// The kinds of answer that have already caused a repetition of this push: each may do so once.
-    var repeatedFor: Set<APNsAnswer.Meaning> = []
+    var repeatedFor: Set<AnswerMeaning> = []
     /// Whether the provider token that was sent is old enough to be replaced.
     var mayRenew = true
     /// Whether many consecutive device tokens were bad, so that the environment or the topic must
     /// be wrong.
     var suspectsEnvironment = false
+    /// The number of earlier attempts with this push.
+    var attempts = 0
+    /// A random part of the growing pause, from 0 to 1, so that pushes that failed together are not
+    /// repeated together.
+    var jitter = 0.0
 }
 
-extension APNsAnswer {
+extension PushAnswer {
     func verdict(_ state: PushRequestState) -> PushVerdict {
         switch meaning {
         case .accepted:
@@ -66,6 +71,8 @@ extension APNsAnswer {
             PushVerdict(push: .settle(.misconfigured(.message, reason: text)), alarm: true)
         case .idleConnection, .serverTrouble:
             PushVerdict(push: mayRepeat(state) ? .repeatElsewhere : later(.seconds(5)), connection: .replace)
+        case .foreignProject:
+            PushVerdict(push: .settle(.misconfigured(.message, reason: text)), alarm: true)
         case .refusedCredential:
             PushVerdict(push: .settle(.misconfigured(.service, reason: text)), credential: .distrust, alarm: true)
         case .expiredCredential where state.mayRenew && mayRepeat(state):
@@ -76,6 +83,10 @@ extension APNsAnswer {
             PushVerdict(
                 push: .settle(.misconfigured(.service, reason: text + ": check the clock")), connection: .replace,
                 credential: .distrust, alarm: true)
+        case .expiredAccessToken where mayRepeat(state):
+            PushVerdict(push: .repeatElsewhere, credential: .renew)
+        case .expiredAccessToken:
+            PushVerdict(push: .settle(.misconfigured(.service, reason: text)), credential: .distrust, alarm: true)
         case .unrelatedKey where mayRepeat(state):
             PushVerdict(push: .repeatElsewhere, connection: .replace)
         case .unrelatedKey:
@@ -86,6 +97,10 @@ extension APNsAnswer {
             PushVerdict(push: later(.seconds(20)))
         case .tooManyRenewals:
             PushVerdict(push: later(.seconds(30)), credential: .holdRenewal, alarm: true)
+        case .exceededQuota:
+            PushVerdict(push: later(.seconds(60)))
+        case .unavailable:
+            PushVerdict(push: later(growing(state)))
         }
     }
 
@@ -95,6 +110,12 @@ extension APNsAnswer {
     }
 
     private func mayRepeat(_ state: PushRequestState) -> Bool { !state.repeatedFor.contains(meaning) }
+
+    /// The pause of a service that asks for at least 10 s and then twice as long each time.
+    private func growing(_ state: PushRequestState) -> Duration {
+        let base = Duration.seconds(10) * (1 << min(max(state.attempts, 0), 5))
+        return base + base / 2 * state.jitter
+    }
 
     /// Returns an outcome with the pause from the answer, between 1 and 600 seconds, or with the
     /// usual pause.

@@ -118,7 +118,7 @@ struct PushMetrics: PushObserver {
         registry.duration(
             "twoefay_apns_provider_token_age_seconds",
             "Age of the provider token, in seconds; absent if a certificate is used."
-        ) { sender.snapshot().providerTokenAge }
+        ) { sender.snapshot().tokenAge }
     }
 
     func answered(status: Int, reason: String, after duration: Duration) {

@@ -47,8 +47,9 @@ final class PoolBench {
         options.stagger = .zero
         options.resolver = { _, port in .success([SocketAddress(host: "127.0.0.1", port: port)].compactMap(\.self)) }
         shared = PushSharedState(
-            endpoint: .production, topic: team.topic, identity: try Self.identity(team, world, log), time: world.time,
-            randomness: world.chance, log: log, options: options, observer: observer)
+            endpoint: .production, dialect: APNsDialect(topic: team.topic),
+            identity: try Self.identity(team, world, log), time: world.time, randomness: world.chance, log: log,
+            options: options, observer: observer)
         let (loop, shared) = (loop, shared)
         loopState = loop.asCurrent {
             PushLoop(loop: loop, shared: shared, gauges: PushGauges()) { endpoint, _ in
