@@ -20,6 +20,18 @@ public final class CertificateKey: Sendable {
         self.algorithm = algorithm
     }
 
+    /// Makes an RSA key of 2048 bits, and returns it in PKCS #8, unencrypted.
+    public static func generateRSA() throws(CryptoFailure) -> Secret {
+        let what = "making an RSA key"
+        let context = try Owned(EVP_PKEY_CTX_new_from_name(nil, "RSA", nil), else: what) { EVP_PKEY_CTX_free($0) }
+        var key: OpaquePointer?
+        guard EVP_PKEY_keygen_init(context.pointer) == 1, EVP_PKEY_generate(context.pointer, &key) == 1 else {
+            throw CryptoFailure.drained(what)
+        }
+        let made = try Owned(key, else: what) { EVP_PKEY_free($0) }
+        return try PEM.encode(privateKey: made.pointer)
+    }
+
     static let unsuitable = CryptoFailure("a key must be on P-256 or P-384, or RSA with 2048 to 4096 bits")
 
     /// Signs a message. Returns the signature in the form of JWS (RFC 7518).
@@ -42,6 +54,10 @@ public final class CertificateKey: Sendable {
         }
         return raw
     }
+
+    /// Parses a JWS of this key, and verifies its signature. Returns nil if the JWS is malformed or
+    /// not from this key.
+    public func verified(_ compact: String) -> JWSObject? { JWS.verified(compact, handle.pointer) }
 }
 
 extension Certificate {
@@ -60,7 +76,14 @@ extension Certificate {
             EVP_PKEY_free(loaded)
             ERR_clear_error()
         }
-        guard let key = loaded, let algorithm = JWS.Algorithm(key: key),
+        return loaded.flatMap { JWS.verified(compact, $0) }
+    }
+}
+
+extension JWS {
+    fileprivate static func verified(_ compact: String, _ key: OpaquePointer) -> JWSObject? {
+        defer { ERR_clear_error() }
+        guard let algorithm = JWS.Algorithm(key: key),
             let object = try? JWS.parse(compact, algorithm: algorithm),
             let signature = algorithm.scalarLength.map({ ECDSASignature.der(fromRaw: object.signature, half: $0) })
                 ?? object.signature, let context = EVP_MD_CTX_new()
@@ -72,9 +95,7 @@ extension Certificate {
         else { return nil }
         return object
     }
-}
 
-extension JWS {
     /// Signs a payload with the key of a certificate. `alg` is put in front of the given header.
     public static func sign(
         header: JSONObject, payload: [UInt8], key: CertificateKey

@@ -47,13 +47,7 @@ public final class P256PrivateKey: Sendable {
     }
 
     /// The key in PKCS #8, unencrypted.
-    public func pem() throws(CryptoFailure) -> Secret {
-        let bio = try Owned(BIO_new(BIO_s_mem()), else: "writing a private key") { BIO_free($0) }
-        guard PEM_write_bio_PrivateKey(bio.pointer, handle.pointer, nil, nil, 0, nil, nil) == 1 else {
-            throw CryptoFailure.drained("writing a private key")
-        }
-        return Secret(PEM.contents(of: bio.pointer))
-    }
+    public func pem() throws(CryptoFailure) -> Secret { try PEM.encode(privateKey: handle.pointer) }
 
     /// Signs a message by ECDSA with SHA-256. Returns r‖s, 64 bytes.
     public func sign(_ message: [UInt8]) throws(CryptoFailure) -> [UInt8] {

@@ -71,6 +71,16 @@ enum PEM {
         }
     }
 
+    /// Writes an unencrypted private key in PKCS #8.
+    static func encode(privateKey key: OpaquePointer) throws(CryptoFailure) -> Secret {
+        let what = "writing a private key"
+        let bio = try Owned(BIO_new(BIO_s_mem()), else: what) { BIO_free($0) }
+        guard PEM_write_bio_PrivateKey(bio.pointer, key, nil, nil, 0, nil, nil) == 1 else {
+            throw CryptoFailure.drained(what)
+        }
+        return Secret(contents(of: bio.pointer))
+    }
+
     static func contents(of bio: OpaquePointer) -> [UInt8] {
         var start: UnsafeMutablePointer<UInt8>?
         let count = withUnsafeMutablePointer(to: &start) { BIO_ctrl(bio, BIO_CTRL_INFO, 0, $0) }

@@ -25,6 +25,18 @@ import Testing
         }
     }
 
+    @Test func generatedRSAKeyVerifiesOnlyItsOwnStatements() throws {
+        let (one, other) = (
+            try CertificateKey(pem: CertificateKey.generateRSA()), try CertificateKey(pem: CertificateKey.generateRSA())
+        )
+        #expect(one.algorithm == .rs256)
+        let signed = try JWS.sign(header: ["typ": "JWT"], payload: Array("text".utf8), key: one)
+        #expect(one.verified(signed)?.payload == Array("text".utf8))
+        #expect(other.verified(signed) == nil)
+        #expect(one.verified(String(signed.dropLast())) == nil)
+        #expect(one.verified("") == nil)
+    }
+
     /// Returns the key and the certificate that openssl has made.
     private func made(_ shell: Shell, _ option: String) throws -> (key: Secret, certificate: Certificate) {
         let made = try shell.openssl(
