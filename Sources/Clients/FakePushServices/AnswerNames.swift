@@ -2,7 +2,7 @@ import HTTP
 import HTTP2
 
 extension RefusalReason {
-    /// The status and reason as in Apple's table: `410 Unregistered`.
+    /// The status and reason as in the service's table: `410 Unregistered`.
     var words: String { "\(status) \(rawValue)" }
 }
 

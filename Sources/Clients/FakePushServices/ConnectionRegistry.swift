@@ -10,7 +10,7 @@ final class ConnectionRegistry: ServerController {
     private(set) var count = 0
     /// The behavior to apply to each connection after its handshake.
     private var waiting: [Int: ConnectionBehavior] = [:]
-    private(set) var standing: [Int: AppleConnection] = [:]
+    private(set) var standing: [Int: ProviderConnection] = [:]
 
     init(responder: PushResponder, before: Int) {
         self.responder = responder
@@ -37,7 +37,7 @@ final class ConnectionRegistry: ServerController {
     func opened(_ connection: ServerConnection) -> any ConnectionController {
         let number = before + connection.number
         let (listener, remote) = (responder.listeners.connection, connection.remote)
-        let kept = AppleConnection(connection, number: number, responder: responder) { [weak self] in
+        let kept = ProviderConnection(connection, number: number, responder: responder) { [weak self] in
             self?.standing[number] = nil
             listener?(ConnectionEvent(number: number, isOpen: false, remote: remote))
         }
@@ -55,7 +55,7 @@ final class ConnectionRegistry: ServerController {
     }
 
     /// The selected connection; all open ones if `number` is nil.
-    func chosen(_ number: Int?) -> [AppleConnection] {
+    func chosen(_ number: Int?) -> [ProviderConnection] {
         guard let number else { return standing.sorted { $0.key < $1.key }.map(\.value) }
         return standing[number].map { [$0] } ?? []
     }

@@ -9,9 +9,9 @@ import Synchronization
 import TLS
 import World
 
-/// A push service that behaves as Apple's does, over HTTP/2 and TLS, for one topic and one team.
+/// A push service that behaves as Apple's or FCM does, over HTTP/2 and TLS, for one app.
 ///
-/// It checks every request as Apple would (`AppleCheck`, `ProviderTokenCheck`), sends Apple's
+/// It checks every request as the service would (`AppleRules`, `FCMRules`), sends the service's
 /// answers, and records what it received. By default it accepts every valid request. `script` sets
 /// other answers for a prefix of the device token. `injectFaults` sets faults for all requests, and
 /// `setConnectionBehavior` sets the behavior of the next connections.
@@ -42,21 +42,45 @@ public final class FakePushService: Sendable {
     ///
     /// - Parameter tokenUpdates: the number of different provider tokens that are accepted within
     ///   20 minutes. A further one is refused with `TooManyProviderTokenUpdates`.
-    public init(
+    public convenience init(
         loop: EventLoop, tls: TLSServerContext, topic: String, authentication: ProviderAuthentication,
         tokenUpdates: Int = 50, limits: ServerLimits = FakePushService.limits, keeping: RecordingLimits = .everything,
         randomness: any Randomness, log: Log, onPush: (@Sendable (ReceivedPush) -> Void)? = nil,
         onRequest: (@Sendable (RecordedRequest) -> Void)? = nil,
         onConnection: (@Sendable (ConnectionEvent) -> Void)? = nil
     ) {
+        let tokens = ProviderTokenCheck(authentication, updateLimit: tokenUpdates)
+        self.init(
+            loop: loop, tls: tls, rules: AppleRules(check: AppleCheck(topic: topic), tokens: tokens), limits: limits,
+            keeping: keeping, randomness: randomness, log: log,
+            listeners: PushResponder.Listeners(push: onPush, request: onRequest, connection: onConnection))
+    }
+
+    /// Creates a service that behaves as FCM, and issues the access tokens, too. The parameters are
+    /// those above.
+    public convenience init(
+        loop: EventLoop, tls: TLSServerContext, project: FakeProject,
+        limits: ServerLimits = FakePushService.limits, keeping: RecordingLimits = .everything,
+        randomness: any Randomness, log: Log, onPush: (@Sendable (ReceivedPush) -> Void)? = nil,
+        onRequest: (@Sendable (RecordedRequest) -> Void)? = nil,
+        onConnection: (@Sendable (ConnectionEvent) -> Void)? = nil
+    ) {
+        self.init(
+            loop: loop, tls: tls, rules: FCMRules(project: project, randomness: randomness), limits: limits,
+            keeping: keeping, randomness: randomness, log: log,
+            listeners: PushResponder.Listeners(push: onPush, request: onRequest, connection: onConnection))
+    }
+
+    private init(
+        loop: EventLoop, tls: TLSServerContext, rules: any ServiceRules, limits: ServerLimits,
+        keeping: RecordingLimits, randomness: any Randomness, log: Log, listeners: PushResponder.Listeners
+    ) {
         self.loop = loop
         self.limits = limits
         self.log = log
         running = Mutex(Running(tls: tls))
         responder = PushResponder(
-            check: AppleCheck(topic: topic), tokens: ProviderTokenCheck(authentication, updateLimit: tokenUpdates),
-            loop: loop, keeping: keeping, randomness: randomness, log: log,
-            listeners: PushResponder.Listeners(push: onPush, request: onRequest, connection: onConnection))
+            rules: rules, loop: loop, keeping: keeping, randomness: randomness, log: log, listeners: listeners)
     }
 
     /// The server limits of Apple's service. Connections may be idle for a day, and streams get one
@@ -168,6 +192,30 @@ public final class FakePushService: Sendable {
 
     func replaceScripts(_ scripts: [(prefix: String, answers: [ScriptedAnswer])]) { responder.replaceScripts(scripts) }
 
+    // MARK: Access tokens of FCM
+
+    /// Sets the answers to the next requests for an access token. The last one repeats; without
+    /// answers, each request gets a token.
+    public func setTokenAnswers(_ answers: [AccessTokenAnswer]) {
+        responder.withRules { rules in
+            guard var fcm = rules as? FCMRules else { return }
+            fcm.tokenAnswers = AnswerSequence(answers, repeatsLast: true)
+            rules = fcm
+        }
+    }
+
+    /// Forgets all access tokens, so that requests with one get UNAUTHENTICATED.
+    public func revokeTokens() {
+        responder.withRules { rules in
+            guard var fcm = rules as? FCMRules else { return }
+            fcm.revokeTokens()
+            rules = fcm
+        }
+    }
+
+    /// The number of access tokens that were issued.
+    public var issuedTokens: Int { responder.withRules { ($0 as? FCMRules)?.issued ?? 0 } }
+
     // MARK: Open connections, by their number since the service was created (from 1); nil for all
 
     /// Sends SETTINGS with a new stream limit on one connection, or on all if it is nil.
@@ -196,7 +244,7 @@ public final class FakePushService: Sendable {
         }
     }
 
-    private func withConnections(_ number: Int?, _ body: @escaping @Sendable (AppleConnection) -> Void) async {
+    private func withConnections(_ number: Int?, _ body: @escaping @Sendable (ProviderConnection) -> Void) async {
         await loop.perform { [self] in
             guard let floor = running.withLock(\.floor) else { return }
             for connection in floor.value.chosen(number) { body(connection) }

@@ -8,7 +8,7 @@ import HTTP2
 /// Invariant: `undecided` holds only streams whose push was neither accepted nor refused. A GOAWAY
 /// with replays declares only these unprocessed, because a sender repeats their pushes at once. If
 /// it declared an accepted push unprocessed, the phone would get two notifications.
-final class AppleConnection: ConnectionController {
+final class ProviderConnection: ConnectionController {
     private let connection: ServerConnection
     let number: Int
     private let responder: PushResponder
@@ -75,9 +75,12 @@ final class AppleConnection: ConnectionController {
         switch responder.judge(request) {
         case .wrong(let reason):
             record(nil, request, .refused(reason), reason.words, stream)
-            // Apple checks the method and path (404, 405) before the provider is authenticated.
-            if ![403, 404, 405].contains(reason.status) { prove() }
+            // The method and path (404, 405) are checked before the provider is authenticated.
+            if ![401, 403, 404, 405].contains(reason.status) { prove() }
             return .now(responder.refusal(reason, id: request.fields["apns-id"]))
+        case .other(let response):
+            record(nil, request, .other, String(response.status), stream)
+            return .now(response)
         case .right(let push, let answer):
             record(push, request, answer.outcome, answer.words, stream)
             return give(answer, push, stream).map { .now($0) }
@@ -110,7 +113,7 @@ final class AppleConnection: ConnectionController {
             prove()
             return responder.acceptance(push)
         case .refuse(let reason, let timestamp, let retryAfter):
-            if reason.status != 403 { prove() }
+            if ![401, 403].contains(reason.status) { prove() }
             return responder.refusal(reason, id: push.id, timestamp: timestamp, retryAfter: retryAfter)
         case .respond(let response): return response
         case .silence: undecided.insert(stream)

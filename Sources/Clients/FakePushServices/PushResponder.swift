@@ -6,14 +6,14 @@ import Log
 import Synchronization
 import World
 
-/// Checks requests and selects their answers. It knows no connections: `AppleConnection` carries
+/// Checks requests and selects their answers. It knows no connections: `ProviderConnection` carries
 /// the answers out.
 final class PushResponder: Handler {
     private struct State {
-        var tokens: ProviderTokenCheck
+        var rules: any ServiceRules
         var script = Script()
         var faults = FaultPlan()
-        var rules = RuleCounts()
+        var counts = RuleCounts()
         var receptions = AnswerSequence<ConnectionBehavior>()
         var requests = 0
         var accepted = 0
@@ -24,12 +24,13 @@ final class PushResponder: Handler {
     enum Judgement {
         case wrong(RefusalReason)
         case right(ReceivedPush, ScriptedAnswer)
+        /// A request that is no push has this answer.
+        case other(Response)
     }
 
     let pushes: Mailbox<ReceivedPush>
     let requests: Mailbox<RecordedRequest>
     let loop: EventLoop
-    private let check: AppleCheck
     private let keeping: RecordingLimits
     private let randomness: any Randomness
     private let log: Log
@@ -44,16 +45,15 @@ final class PushResponder: Handler {
     }
 
     init(
-        check: AppleCheck, tokens: ProviderTokenCheck, loop: EventLoop, keeping: RecordingLimits,
+        rules: any ServiceRules, loop: EventLoop, keeping: RecordingLimits,
         randomness: any Randomness, log: Log, listeners: Listeners
     ) {
-        self.check = check
         self.loop = loop
         self.keeping = keeping
         self.randomness = randomness
         self.log = log
         self.listeners = listeners
-        state = Mutex(State(tokens: tokens))
+        state = Mutex(State(rules: rules))
         pushes = Mailbox(loop: loop, capacity: keeping.newest)
         requests = Mailbox(loop: loop, capacity: keeping.newest)
     }
@@ -79,7 +79,7 @@ final class PushResponder: Handler {
     func injectFaults(_ faults: FaultPlan) {
         state.withLock { state in
             state.faults = faults
-            state.rules = RuleCounts(faults.rules)
+            state.counts = RuleCounts(faults.rules)
         }
     }
 
@@ -92,21 +92,22 @@ final class PushResponder: Handler {
     // MARK: Requests
 
     func judge(_ request: Request) -> Judgement {
-        if let reason = check.wrongAddress(request) { return .wrong(reason) }
-        let token: String?
-        switch state.withLock({ $0.tokens.look(at: request, now: loop.time.now()) }) {
-        case .wrong(let reason): return .wrong(reason)
-        case .right(let found): token = found
-        }
-        switch check.look(at: request, providerToken: token) {
-        case .wrong(let reason): return .wrong(reason)
-        case .right(let push):
-            return state.withLock { state in
-                let answer = state.script.take(for: push.deviceToken) ?? state.rules.next() ?? .accept
+        let now = loop.time.now()
+        return state.withLock { state in
+            switch state.rules.look(at: request, now: now) {
+            case .wrong(let reason): return .wrong(reason)
+            case .other(let response): return .other(response)
+            case .right(let push):
+                let answer = state.script.take(for: push.deviceToken) ?? state.counts.next() ?? .accept
                 let latency = state.faults.latency
                 return .right(push, latency > .zero ? .after(latency, answer) : answer)
             }
         }
+    }
+
+    /// Changes what the service knows, such as its access tokens.
+    func withRules<Value: Sendable>(_ body: (inout any ServiceRules) -> Value) -> Value {
+        state.withLock { body(&$0.rules) }
     }
 
     /// Answers a request without a connection. Only a plain answer is possible then, so scripted
@@ -114,6 +115,7 @@ final class PushResponder: Handler {
     func handle(_ request: Request) -> Reply {
         switch judge(request) {
         case .wrong(let reason): return .now(refusal(reason, id: request.fields["apns-id"]))
+        case .other(let response): return .now(response)
         case .right(let push, _):
             accept(push, isAnswered: true)
             return .now(acceptance(push))
@@ -145,34 +147,20 @@ final class PushResponder: Handler {
 
     // MARK: Answers
 
-    func acceptance(_ push: ReceivedPush) -> Response {
-        Response(status: 200, fields: Fields([Fields.Field("apns-id", push.id)]))
-    }
+    func acceptance(_ push: ReceivedPush) -> Response { state.withLock { $0.rules.acceptance(push) } }
 
-    /// Makes a refusal as Apple writes it.
+    /// Makes a refusal as the service writes it.
     ///
-    /// - Parameter id: the request's `apns-id`. If it is missing or invalid, the answer has a new
+    /// - Parameter id: the request's `apns-id`. If it is missing or invalid, Apple's answer has a new
     ///   one.
     func refusal(
         _ reason: RefusalReason, id: String?, timestamp: Timestamp? = nil, retryAfter: Duration? = nil
     ) -> Response {
-        var body: JSONObject = ["reason": .string(reason.rawValue)]
-        if reason.status == 410 {
-            body["timestamp"] = .integer((timestamp ?? loop.time.now()).milliseconds)
+        let time = timestamp ?? loop.time.now()
+        var response = state.withLock {
+            $0.rules.refusal(reason, id: id, timestamp: time, randomness)
         }
-        var fields = [
-            Fields.Field("apns-id", id.flatMap { AppleCheck.isUUID($0) ? $0 : nil } ?? newID()),
-            Fields.Field("content-type", "application/json"),
-        ]
-        if let retryAfter { fields.append(Fields.Field("retry-after", String(retryAfter.components.seconds))) }
-        return Response(status: reason.status, fields: Fields(fields), body: JSONWriter.write(body))
-    }
-
-    private func newID() -> String {
-        var rest = Substring(Hex.encode(randomness.bytes(16)))
-        return [8, 4, 4, 4, 12].map { count in
-            defer { rest = rest.dropFirst(count) }
-            return rest.prefix(count)
-        }.joined(separator: "-")
+        if let retryAfter { response.fields.add("retry-after", String(retryAfter.components.seconds)) }
+        return response
     }
 }

@@ -3,7 +3,7 @@ import Daemon
 
 extension Tool {
     static let subcommands: [Subcommand] =
-        [demo, fakeAPNs, connect, initialise, addWebsite, editWebsite] + ofWebsites + [
+        [demo, fakeAPNs, fakeFCM, connect, initialise, addWebsite, editWebsite] + ofWebsites + [
             renewWebsite, revokeWebsiteKey,
             disableWebsite, enableWebsite, removeWebsite, listRevoked, renewServer, statePins, switchServer,
             finishServer,

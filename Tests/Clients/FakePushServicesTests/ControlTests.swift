@@ -31,7 +31,7 @@ import World
     }
 
     @Test func everyAppleReasonIsAccepted() throws {
-        for reason in RefusalReason.allCases {
+        for reason in RefusalReason.apple {
             let control = try read("tokens: {aa: \(reason.rawValue)}")
             guard case .refuse(reason, nil, nil) = control.scripts.first?.answers.first else {
                 Issue.record("\(reason)")

@@ -65,4 +65,40 @@ extension Control {
         # frozen: [2]
 
         """
+
+    /// The example for FCM.
+    public static let fcmExample = """
+        # The answers of this push service. It reads this file again when it changes, and then restarts all counts.
+        # Without an entry here, every valid push is accepted at once.
+
+        # Answers by prefix of the registration token. The longest matching prefix applies; `all` matches every token. A
+        # list gives one answer to each request, and the last one repeats.
+        tokens:
+          # One of FCM's codes, with its status. This app was removed from its phone.
+          dead00: UNREGISTERED
+          # The registration token is none (INVALID_ARGUMENT).
+          dead01: INVALID_REGISTRATION
+          # Another field of the request is wrong.
+          dead02: INVALID_ARGUMENT
+          # The token belongs to another project.
+          dead03: SENDER_ID_MISMATCH
+          # The project has sent too much.
+          dead04: {answer: QUOTA_EXCEEDED, retry-after: 30s}
+          # Temporary failures.
+          dead05: [UNAVAILABLE, INTERNAL, accept]
+          # The access token is not accepted.
+          dead06: [UNAUTHENTICATED, accept]
+          # The words accept, silence, lost, reset, goaway, cut, freeze and respond are as for fake-apns.
+          dead07: {answer: accept, after: 3s}
+
+        # The answers to requests for an access token, one for each; the last one repeats: issue, refuse (invalid_grant),
+        # unavailable (503), or a token of another life.
+        # access-tokens: [unavailable, {life: 90s}, issue]
+
+        # latency, every, streams, connections and frozen are as for fake-apns. The limit of streams is 100 by default.
+        # latency: 250ms
+        # every:
+        #   - {requests: 500, answer: UNAVAILABLE}
+
+        """
 }

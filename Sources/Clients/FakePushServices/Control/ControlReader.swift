@@ -10,16 +10,27 @@ public struct ControlReader {
         public var description: String { all.joined(separator: "\n") }
     }
 
-    private var control = Control()
+    private let kind: FakeServiceKind
+    private var control: Control
+    /// The words that an answer may have, by the service.
+    let answers: [(String, AnswerKind)]
     var problems: [YAMLError] = []
 
-    private init() {}
+    private init(_ kind: FakeServiceKind) {
+        self.kind = kind
+        control = Control(of: kind)
+        answers = AnswerKind.words(of: kind)
+    }
 
     /// Reads a control file.
     ///
-    /// - Parameter file: the file name for messages.
-    public static func read(_ bytes: [UInt8], file: String) throws(Problems) -> Control {
-        var reader = ControlReader()
+    /// - Parameters:
+    ///   - file: the file name for messages.
+    ///   - kind: the service that the file is for.
+    public static func read(
+        _ bytes: [UInt8], file: String, for kind: FakeServiceKind = .apns
+    ) throws(Problems) -> Control {
+        var reader = ControlReader(kind)
         do throws(YAMLError) {
             reader.readAll(try YAMLReader.read(bytes, file: file))
         } catch {
@@ -30,10 +41,12 @@ public struct ControlReader {
     }
 
     private static let keys = ["latency", "tokens", "every", "streams", "connections", "frozen"]
+    private static let accessTokens = "access-tokens"
 
     private mutating func readAll(_ root: YAMLNode) {
         guard !root.isNull else { return }
-        for member in members(of: root, "the control file", knows: Self.keys) {
+        let keys = Self.keys + (kind == .fcm ? [Self.accessTokens] : [])
+        for member in members(of: root, "the control file", knows: keys) {
             let value = member.value
             // A key without a value is the same as a missing key.
             guard !value.isNull else { continue }
@@ -43,6 +56,7 @@ public struct ControlReader {
             case "every": readRules(value)
             case "streams": control.faults.streams = streamLimits(value)
             case "connections": readConnections(value)
+            case Self.accessTokens: readAccessTokens(value)
             default: readFrozen(value)
             }
         }
@@ -53,12 +67,9 @@ public struct ControlReader {
     private mutating func readTokens(_ node: YAMLNode) {
         for member in members(of: node, "tokens") {
             let digits = member.name == "all" ? "" : member.name
-            guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }),
-                !member.name.isEmpty
-            else {
+            guard kind.isPrefix(digits), !member.name.isEmpty else {
                 problem(
-                    member.place,
-                    "\(member.name) is not a token prefix: it must be lower-case hexadecimal digits, or all")
+                    member.place, "\(member.name) is not a token prefix: it must be \(kind.prefixForm), or all")
                 continue
             }
             let nodes = member.value.sequence ?? [member.value]
@@ -92,6 +103,24 @@ public struct ControlReader {
         for item in node.sequence ?? [node] {
             if let meeting = word(item, "a connection is met with", Control.BehaviorName.words) {
                 control.receptions.append(meeting)
+            }
+        }
+    }
+
+    private mutating func readAccessTokens(_ node: YAMLNode) {
+        let words: [(String, AccessTokenAnswer)] = [
+            ("issue", .issue(life: .seconds(3600))), ("refuse", .refuse), ("unavailable", .unavailable),
+        ]
+        for item in node.sequence ?? [node] {
+            if item.mapping == nil {
+                if let answer = word(item, "an access token is", words) { control.tokenAnswers.append(answer) }
+                continue
+            }
+            _ = members(of: item, "an access token", knows: ["life"])
+            if let life = item["life"].flatMap({ duration($0, "life") }), life >= .seconds(1) {
+                control.tokenAnswers.append(.issue(life: life))
+            } else {
+                problem(item.place, "an access token must be a word, or have its life, as in {life: 90s}")
             }
         }
     }

@@ -3,28 +3,31 @@ import HTTP2
 import World
 import YAML
 
-/// Reads answers: a name alone, or a mapping with the name and its options.
-extension ControlReader {
-    /// The names of answers that are not one of Apple's reasons.
-    private enum Word: String, CaseIterable {
+/// The kind of an answer in a control file.
+enum AnswerKind {
+    /// The names of answers that are not one of the service's reasons.
+    enum Word: String, CaseIterable {
         case accept, respond, silence, lost, reset, goaway, cut, freeze
     }
 
-    private enum Kind {
-        case word(Word)
-        case reason(RefusalReason)
+    case word(Word)
+    case reason(RefusalReason)
+
+    /// Returns the kinds by their names.
+    static func words(of kind: FakeServiceKind) -> [(String, AnswerKind)] {
+        Word.allCases.map { ($0.rawValue, .word($0)) } + kind.reasons.map { ($0.rawValue, .reason($0)) }
     }
+}
 
-    private static let words: [(String, Kind)] =
-        Word.allCases.map { ($0.rawValue, .word($0)) } + RefusalReason.allCases.map { ($0.rawValue, .reason($0)) }
-
+/// Reads answers: a name alone, or a mapping with the name and its options.
+extension ControlReader {
     mutating func answer(_ node: YAMLNode, besides others: [String] = []) -> ScriptedAnswer? {
-        guard node.mapping != nil else { return word(node, "an answer is", Self.words).map { Self.plain($0) } }
+        guard node.mapping != nil else { return word(node, "an answer is", answers).map { Self.plain($0) } }
         guard let named = node["answer"] else {
             problem(node.place, "answer is missing, as in {answer: Unregistered, after: 2s}")
             return nil
         }
-        guard let kind = word(named, "an answer is", Self.words) else { return nil }
+        guard let kind = word(named, "an answer is", answers) else { return nil }
         let known = others + ["answer", "after"] + Self.details(of: kind)
         let before = problems.count
         _ = members(of: node, "the answer \(named.string ?? "")", knows: known)
@@ -34,7 +37,7 @@ extension ControlReader {
         return delay.map { .after($0, answer) } ?? answer
     }
 
-    private static func plain(_ kind: Kind) -> ScriptedAnswer {
+    private static func plain(_ kind: AnswerKind) -> ScriptedAnswer {
         switch kind {
         case .reason(let reason): .refuse(reason)
         case .word(.accept): .accept
@@ -48,7 +51,7 @@ extension ControlReader {
         }
     }
 
-    private static func details(of kind: Kind) -> [String] {
+    private static func details(of kind: AnswerKind) -> [String] {
         switch kind {
         case .reason(let reason): reason.status == 410 ? ["timestamp", "retry-after"] : ["retry-after"]
         case .word(.respond): ["status", "body"]
@@ -59,7 +62,7 @@ extension ControlReader {
         }
     }
 
-    private mutating func answer(_ kind: Kind, _ node: YAMLNode) -> ScriptedAnswer {
+    private mutating func answer(_ kind: AnswerKind, _ node: YAMLNode) -> ScriptedAnswer {
         let accepts = node["accepted"].flatMap { bool($0, "accepted") } ?? false
         switch kind {
         case .reason(let reason):

@@ -4,11 +4,14 @@ import FakePushServices
 /// A control file, and its contents when it was read last.
 struct ControlFile {
     let path: String
-    private(set) var control = Control()
+    private let kind: FakeServiceKind
+    private(set) var control: Control
     private var mark: FileMark
 
-    init(_ path: String) throws(Failure) {
+    init(_ path: String, of kind: FakeServiceKind) throws(Failure) {
         self.path = path
+        self.kind = kind
+        control = Control(of: kind)
         mark = FileMark(path)
         try read()
     }
@@ -22,11 +25,17 @@ struct ControlFile {
         mark = FileMark(path)
         let bytes: [UInt8]
         do throws(Files.Problem) { bytes = try Files.read(path) } catch {
-            throw Failure(.notFound, error.text, next: "To create one: twoefay fake-apns --example > \(path)")
+            throw Failure(.notFound, error.text, next: "To create one: twoefay \(kind.command) --example > \(path)")
         }
-        do throws(ControlReader.Problems) { control = try ControlReader.read(bytes, file: path) } catch {
+        do throws(ControlReader.Problems) { control = try ControlReader.read(bytes, file: path, for: kind) } catch {
             throw Failure(
-                .failed, error.description, next: "'twoefay fake-apns --example' prints a valid one with explanations.")
+                .failed, error.description,
+                next: "'twoefay \(kind.command) --example' prints a valid one with explanations.")
         }
     }
+}
+
+extension FakeServiceKind {
+    /// The command that runs the service.
+    var command: String { self == .apns ? "fake-apns" : "fake-fcm" }
 }

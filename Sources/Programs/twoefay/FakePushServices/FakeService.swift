@@ -11,6 +11,7 @@ import World
 /// on its loop.
 final class FakeService {
     struct Options: Sendable {
+        let kind: FakeServiceKind
         let listen: HostPort
         let hosts: [String]
         let topic: String
@@ -23,6 +24,7 @@ final class FakeService {
     private let loop: EventLoop
     private let output: PhoneOutput
     private let directory: TeamDirectory
+    private let project: FakeProject?
     private let service: FakePushService
     private var control: ControlFile?
 
@@ -35,13 +37,23 @@ final class FakeService {
             names.append(name)
         }
         directory = try TeamDirectory(options.directory, topic: options.topic, names: names, at: loop.time.now())
+        project = options.kind == .fcm ? try directory.project() : nil
         do {
-            let time = loop.time
-            service = FakePushService(
-                loop: loop, tls: try directory.team.tls(), topic: options.topic,
-                authentication: directory.team.anyAuthentication, keeping: .nothing, randomness: SystemRandomness(),
-                log: Log(minimum: .error), onRequest: { output.emit($0, at: time.now()) },
-                onConnection: { output.emit($0) })
+            let (time, tls) = (loop.time, try directory.team.tls())
+            let onRequest = { @Sendable (request: RecordedRequest) in output.emit(request, at: time.now()) }
+            let onConnection = { @Sendable (event: ConnectionEvent) in output.emit(event) }
+            let (randomness, log) = (SystemRandomness(), Log(minimum: .error))
+            service =
+                if let project {
+                    FakePushService(
+                        loop: loop, tls: tls, project: project, keeping: .nothing, randomness: randomness, log: log,
+                        onRequest: onRequest, onConnection: onConnection)
+                } else {
+                    FakePushService(
+                        loop: loop, tls: tls, topic: options.topic, authentication: directory.team.anyAuthentication,
+                        keeping: .nothing, randomness: randomness, log: log, onRequest: onRequest,
+                        onConnection: onConnection)
+                }
         } catch {
             throw Failure(
                 .failed, "the push service cannot be created: \(error)",
@@ -51,12 +63,12 @@ final class FakeService {
 
     func run(until signals: Signals) async throws(Failure) -> Report {
         if let path = options.control {
-            let control = try ControlFile(path)
+            let control = try ControlFile(path, of: options.kind)
             try await follow(control.control)
             self.control = control
         }
         let port = try await listen()
-        printListening(port)
+        try printListening(port)
         let shared = LoopBound(self, on: loop)
         if control != nil { loop.spawn { await shared.value.watch() } }
         while case .reload = await signals.next() { await readAgain(always: true) }
@@ -123,20 +135,23 @@ final class FakeService {
 
     // MARK: Output
 
-    private func printListening(_ port: UInt16) {
+    private func printListening(_ port: UInt16) throws(Failure) {
         let host = options.hosts.first ?? (options.listen.host == "0.0.0.0" ? "localhost" : options.listen.host)
         let endpoint = WebAddress(secure: true, host: host, port: port).text
-        let settings = directory.settings(endpoint: endpoint, showsCertificate: options.showsCertificate)
+        let settings =
+            try project.map { project throws(Failure) in
+                try directory.settings(endpoint: endpoint, of: project)
+            } ?? directory.settings(endpoint: endpoint, showsCertificate: options.showsCertificate)
         let lines = settings.map { "    \($0.key): \(Self.quoted($0.value))" }.joined(separator: "\n")
         var members: JSONObject = [:]
         for (key, value) in settings { members.set(key, .string(value)) }
         output(
             """
-            The push service listens at \(endpoint), for \(directory.isNew ? "a new" : "the") team in \(directory.path).
+            The push service listens at \(endpoint), for \(directory.isNew ? "a new" : "the") \(options.kind == .fcm ? "project" : "team") in \(directory.path).
             In the relay's settings:
 
             push:
-              apns:
+              \(options.kind == .fcm ? "fcm" : "apns"):
             \(lines)
 
             Ctrl-C ends it.

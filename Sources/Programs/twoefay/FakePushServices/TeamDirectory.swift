@@ -67,6 +67,36 @@ struct TeamDirectory {
         return [("endpoint", endpoint), ("topic", team.topic)] + credential + [("ca", file(Name.authority.certificate))]
     }
 
+    // MARK: FCM
+
+    private static let accountKey = "account.key"
+    private static let account = "account.json"
+
+    /// Returns the Firebase project of this team. Its key is created by the first call.
+    func project() throws(Failure) -> FakeProject {
+        let file = Files.resolve(Self.accountKey, in: path)
+        do {
+            if !Files.exists(file) { try Files.create(file, CertificateKey.generateRSA().reveal(), mode: 0o600) }
+            return try FakeProject(team: team, keyPEM: Files.readSecret(file))
+        } catch {
+            throw Failure(.failed, "\(file): \(error)", next: Self.again)
+        }
+    }
+
+    /// Returns the keys and values for `push.fcm` in the relay's settings. Writes the account's file
+    /// anew, because it names the port.
+    func settings(endpoint: String, of project: FakeProject) throws(Failure) -> [(key: String, value: String)] {
+        let file = Files.resolve(Self.account, in: path)
+        do throws(Files.Problem) {
+            try Files.replace(file, project.account(origin: endpoint).reveal(), mode: 0o600)
+        } catch {
+            throw Failure(.failed, error.text, next: "Check the directory of the team (--directory).")
+        }
+        return [
+            ("endpoint", endpoint), ("account", file), ("ca", Files.resolve(Name.authority.certificate, in: path)),
+        ]
+    }
+
     private static func make(
         in path: String, topic: String, names: [String], at now: Timestamp
     ) throws -> FakeTeam {
