@@ -193,7 +193,7 @@ import World
         for row in Self.rows {
             for answer in row.answers { if case .refuse(let reason, _, _) = answer { seen.insert(reason.rawValue) } }
         }
-        #expect(RefusalReason.allCases.map(\.rawValue).filter { !seen.contains($0) } == [])
+        #expect(RefusalReason.apple.map(\.rawValue).filter { !seen.contains($0) } == [])
     }
 
     /// Apple disconnects like this after a bad token.

@@ -7,7 +7,9 @@ struct TokenMismatchDetector {
     /// Whether any environment has a bad token since the last acceptance.
     var isLeft: Bool { !inARow.isEmpty }
 
-    func suspects(_ environment: APNsNotification.Environment?) -> Bool { inARow[environment, default: 0] >= Self.limit }
+    func suspects(_ environment: APNsNotification.Environment?) -> Bool {
+        inARow[environment, default: 0] >= Self.limit
+    }
 
     mutating func bad(_ environment: APNsNotification.Environment?) { inARow[environment, default: 0] += 1 }
 
