@@ -17,13 +17,19 @@ enum PushText {
 
     static let minimal: JSONObject = ["title-loc-key": "TWOEFAY_TITLE", "loc-key": .string(category)]
 
-    /// Returns the payload that `write` makes from the full text, or from the minimal text if the
+    /// Returns the bytes that `write` makes from the full text, or from the minimal text if the
     /// full one is too long.
     static func bytes(for push: Push, limit: Int, _ write: (JSONObject) -> [UInt8]) -> [UInt8] {
+        payload(for: push, write) { $0.count <= limit }
+    }
+
+    static func payload<Payload>(
+        for push: Push, _ write: (JSONObject) -> Payload, fits: (Payload) -> Bool
+    ) -> Payload {
         if push.detail == .full {
             let full = write(full(push))
             // Escapes can make a text six times as long; then the minimal text is used.
-            if full.count <= limit { return full }
+            if fits(full) { return full }
         }
         return write(minimal)
     }

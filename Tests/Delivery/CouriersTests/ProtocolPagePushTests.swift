@@ -1,4 +1,6 @@
 import Domain
+import JSON
+import Pushes
 import Relay
 import TestSupport
 import Testing
@@ -12,6 +14,8 @@ struct ProtocolPagePushTests {
         arguments: [
             ("push payload", PushDetail.full, APNsPayload.bytes), ("minimal push payload", .minimal, APNsPayload.bytes),
             ("web push payload", .full, \.webPayload), ("minimal web push payload", .minimal, \.webPayload),
+            ("android push data", .full, { JSONWriter.write($0.message.data) }),
+            ("minimal android push data", .minimal, { JSONWriter.write($0.message.data) }),
         ] as [(String, PushDetail, @Sendable (Push) -> [UInt8])])
     func protocolPageShowsACompletePush(name: String, detail: PushDetail, payload: @Sendable (Push) -> [UInt8]) throws {
         let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()

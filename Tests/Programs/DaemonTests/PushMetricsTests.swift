@@ -9,7 +9,7 @@ import Testing
 @Suite struct PushMetricsTests {
     @Test func apnsAnswersAreCountedByKnownReason() {
         let registry = Registry()
-        let metrics = PushMetrics(registry)
+        let metrics = PushMetrics(of: .apns, registry)
         let lines = String(decoding: registry.exposition(), as: UTF8.self).split(separator: "\n").count
         let said: [(status: Int, reason: String, labels: String)] = [
             (200, "Success", #"status="200",reason="Success""#),
@@ -28,7 +28,7 @@ import Testing
 
     @Test func connectionEventsAreCounted() {
         let registry = Registry()
-        let metrics = PushMetrics(registry)
+        let metrics = PushMetrics(of: .apns, registry)
         for _ in 0..<3 { metrics.connected(host: "api.push.apple.com") }
         for _ in 0..<2 { metrics.disconnected(host: "api.push.apple.com", reason: "reset by peer") }
         metrics.goAway(host: "api.push.apple.com", reason: "bye")

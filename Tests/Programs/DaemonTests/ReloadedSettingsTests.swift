@@ -14,7 +14,7 @@ import YAML
         origin: https://login.example.com:8080
         listen: 0.0.0.0:8080
         storage: sqlite:twoefay.db
-        push: {apns: {topic: com.example.app, key: k.p8, key_id: ABC, team_id: DEF}, web: {key: vapid.key}}
+        push: {apns: {topic: a.b, key: k.p8, key_id: ABC, team_id: DEF}, fcm: {account: a.json}, web: {key: vapid.key}}
 
         """
 
@@ -89,7 +89,8 @@ import YAML
         let new = try file(on)
         #expect(
             new.settingsForRestart(using: try file(off).settings.taking(new.settings)).map(\.name) == [
-                "push.apns.topic", "push.apns.key", "push.apns.key_id", "push.apns.team_id", "push.web.key",
+                "push.apns.topic", "push.apns.key", "push.apns.key_id", "push.apns.team_id", "push.fcm.account",
+                "push.web.key",
             ])
         let other = try file(on.replacing("key_id: ABC", with: "key_id: XYZ"))
         let now = new.settings.taking(other.settings)

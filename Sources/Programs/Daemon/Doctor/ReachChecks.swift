@@ -2,6 +2,7 @@ import Crypto
 import Curl
 import HTTP
 import KeyService
+import Pushes
 import TLS
 import World
 
@@ -147,6 +148,7 @@ extension ReachChecks {
                     check: "push.apns", setting: "push.apns.endpoint", host: endpoint.host, port: endpoint.port ?? 443,
                     application: .http2, roots: roots(settings.push.authority)))
         }
+        ends += fcm
         if let url = settings.mail.url {
             ends.append(
                 mail(
@@ -156,6 +158,21 @@ extension ReachChecks {
             ends.append(web("est", "est.url", url, settings.est.authority.map { .only($0) } ?? .system))
         }
         return ends + settings.texts.gateways.all.compactMap(gateway) + settings.directories.all.flatMap(directory)
+    }
+
+    /// FCM, and the host that issues access tokens. A file that cannot be read is a finding of
+    /// 'settings'.
+    private var fcm: [ReachedEnd] {
+        guard let file = settings.fcm.account else { return [] }
+        let roots = roots(settings.fcm.authority)
+        func end(_ setting: String, _ host: String, _ port: UInt16) -> ReachedEnd {
+            ReachedEnd(check: "push.fcm", setting: setting, host: host, port: port, application: .http2, roots: roots)
+        }
+        let endpoint = settings.fcm.endpoint
+        let json = try? Files.readSecret(settings.path(of: file))
+        let tokens = json.flatMap { try? FCMServiceAccount(json: $0).tokenEndpoint }
+        return [end("push.fcm.endpoint", endpoint.host, endpoint.port ?? 443)]
+            + (tokens.map { [end("push.fcm.account", $0.host, $0.port)] } ?? [])
     }
 
     /// The authorities that the relay trusts for a server.

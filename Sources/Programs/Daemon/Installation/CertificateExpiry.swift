@@ -95,6 +95,7 @@ extension Settings {
         if phone.listen != nil, let file = phone.certificate { all.append(("phone.certificate", file)) }
         if case .certificate(let file, _) = push.credential { all.append(("push.apns.certificate", file)) }
         if let file = push.authority { all.append(("push.apns.ca", file)) }
+        if let file = fcm.authority { all.append(("push.fcm.ca", file)) }
         if let file = webPush.authority { all.append(("push.web.ca", file)) }
         if let file = webhooks.certificate { all.append(("webhooks.certificate", file)) }
         if let file = webhooks.authority { all.append(("webhooks.ca", file)) }

@@ -8,6 +8,7 @@ import Geo
 import HTTP
 import KeyService
 import PKCS11
+import Pushes
 import Relay
 import TLS
 import Templates
@@ -43,6 +44,8 @@ public struct LoadedFiles: Sendable {
     public let keys: DataKeys
     /// The credential for Apple's push service; nil if no topic is set.
     public let push: Push?
+    /// The account for FCM; nil if none is set.
+    public let fcm: FCM?
     /// The key for pushes to browsers; nil if none is set.
     public let webPush: WebPush?
     public let webhooks: WebhookFiles
@@ -71,6 +74,13 @@ public struct LoadedFiles: Sendable {
         public let endpoint: WebAddress
         public let topic: String
         public let credential: Credential
+        /// An authority to trust besides the system's, in PEM.
+        public let authority: [UInt8]?
+    }
+
+    public struct FCM: Sendable {
+        public let endpoint: WebAddress
+        public let account: FCMServiceAccount
         /// An authority to trust besides the system's, in PEM.
         public let authority: [UInt8]?
     }
@@ -162,6 +172,7 @@ struct LoadedFilesReader {
         let keys = keys(phones)
         let browsers = browserContext()
         let push = push()
+        let fcm = fcm()
         let webPush = webPush()
         let webhookFiles = webhooks()
         let mail = mail()
@@ -184,8 +195,8 @@ struct LoadedFilesReader {
             tls: tls, browsers: browsers, statements: statements, authority: authority, pins: pins,
             formerPin: pins?.formerPin(
                 before: authority.spkiThumbprint, chain: (try? Certificate.all(pem: chain)) ?? []),
-            issuer: keys.issuer, websites: websiteIssuer, keys: keys.data, push: push, webPush: webPush,
-            webhooks: webhookFiles, mail: mail, wording: wording,
+            issuer: keys.issuer, websites: websiteIssuer, keys: keys.data, push: push, fcm: fcm,
+            webPush: webPush, webhooks: webhookFiles, mail: mail, wording: wording,
             texts: texts,
             geolocation: placeFinder, attestations: attestations, certificates: CertificateExpiry.all(settings),
             warnings: warnings)
@@ -272,6 +283,20 @@ struct LoadedFilesReader {
         guard let credential else { return nil }
         return LoadedFiles.Push(
             endpoint: settings.push.endpoint, topic: topic, credential: credential, authority: authority)
+    }
+
+    private mutating func fcm() -> LoadedFiles.FCM? {
+        let fcm = settings.fcm
+        let authority = fcm.authority.flatMap { bytes($0) }
+        if let file = fcm.authority { _ = certificate(file, authority) }
+        guard let file = fcm.account, let json = secret(file) else { return nil }
+        do throws(FCMServiceAccount.Fault) {
+            return LoadedFiles.FCM(
+                endpoint: fcm.endpoint, account: try FCMServiceAccount(json: json), authority: authority)
+        } catch {
+            problems.append("\(settings.path(of: file)): \(error)")
+            return nil
+        }
     }
 
     private mutating func webPush() -> LoadedFiles.WebPush? {

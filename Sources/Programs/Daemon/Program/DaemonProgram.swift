@@ -5,6 +5,7 @@ import Geo
 import JSON
 import KeyService
 import Log
+import Pushes
 import Relay
 import Storage
 import Templates
@@ -91,7 +92,8 @@ public enum DaemonProgram {
                 "storage": .string("\(try settings.store())"), "schema_version": .integer(schema.version),
                 "schema_known": .integer(schema.known),
                 "keys": settings.keys.map { .string($0.settingsText) } ?? .null,
-                "push": .bool(files.push != nil), "web_push": .bool(files.webPush != nil),
+                "push": .bool(files.push != nil), "fcm": .bool(files.fcm != nil),
+                "web_push": .bool(files.webPush != nil),
                 "mail": files.mail.map { .string($0.server.address.text) } ?? .null,
                 "sms": .array(gateways.map { .string($0) }),
                 "languages": .array(files.wording.languages.map { .string($0) }),
@@ -104,8 +106,11 @@ public enum DaemonProgram {
     /// Returns a line about each part of the relay that the files set up.
     private static func describe(_ files: LoadedFiles) -> [String] {
         var lines: [String] = []
+        if let fcm = files.fcm {
+            lines.append("Pushes to Android phones are on, in the project \(fcm.account.project).")
+        }
         if files.webPush != nil { lines.append("Web Push is on, with the key of push.web.") }
-        if files.push == nil, files.webPush == nil {
+        if files.push == nil, files.fcm == nil, files.webPush == nil {
             lines.append("No push service is set: no pushes are sent.")
         }
         lines.append(

@@ -13,6 +13,7 @@ import Metrics
 import Pushes
 import Relay
 import Storage
+import TLS
 import Templates
 import WebPush
 import World
@@ -38,6 +39,7 @@ final class Components: Sendable {
     let storeLock: StoreLock?
     let store: Store
     let push: APNsSender?
+    let fcm: FCMSender?
     let webPush: WebPushSender?
     let couriers: ActiveCouriers
     let webhookCourier: ActiveWebhookCourier
@@ -105,8 +107,14 @@ final class Components: Sendable {
         do {
             push = try files.push.map { [registry] push in
                 let sender = try push.sender(
-                    time: time, randomness: randomness, log: log, observer: PushMetrics(registry))
-                PushMetrics.show(sender, in: registry)
+                    time: time, randomness: randomness, log: log, observer: PushMetrics(of: .apns, registry))
+                PushMetrics.show(.apns, in: registry) { sender.snapshot() }
+                return sender
+            }
+            fcm = try files.fcm.map { [registry] fcm in
+                let sender = try fcm.sender(
+                    time: time, randomness: randomness, log: log, observer: PushMetrics(of: .fcm, registry))
+                PushMetrics.show(.fcm, in: registry) { sender.snapshot() }
                 return sender
             }
             webPush = files.webPush?.sender(time: time, randomness: randomness, log: log)
@@ -135,7 +143,7 @@ final class Components: Sendable {
                     pin: files.authority.spkiThumbprint, policy: settings.policy,
                     isAlone: url.isEmbedded, retention: settings.retention, quotas: settings.quotas,
                     rolling: settings.rolling),
-                store: store, push: PushServices(apns: push, web: webPush), couriers: first.ways,
+                store: store, push: PushServices(apns: push, fcm: fcm, web: webPush), couriers: first.ways,
                 webhooks: webhookCourier.courier, phones: issuer,
                 keys: files.keys.relay.bound(to: epoch), sealer: try files.keys.sealer(), statements: files.statements,
                 attestations: files.attestations.verifier, time: time,
@@ -165,6 +173,7 @@ final class Components: Sendable {
                 couriers.mail?.fault
             })
         if let push { dependencies.append(Dependency("push") { push.fault }) }
+        if let fcm { dependencies.append(Dependency("fcm") { fcm.fault }) }
         dependencies.append(
             Dependency("sms", isNeeded: { [couriers] in couriers.texts != nil }) { [couriers] in
                 couriers.texts?.fault
@@ -193,6 +202,7 @@ final class Components: Sendable {
         directories.stop()
         directories.close()
         push?.close()
+        fcm?.close()
         webPush?.close()
         couriers.mail?.close()
         webhookCourier.close()
@@ -274,5 +284,16 @@ extension LoadedFiles.Push {
         try APNsSender(
             endpoint: PushEndpoint(host: endpoint.host, port: endpoint.port ?? 443), topic: topic, credential: proof,
             extraTrust: authority, time: time, randomness: randomness, log: log, observer: observer)
+    }
+}
+
+extension LoadedFiles.FCM {
+    func sender(
+        time: any TimeSource, randomness: any Randomness, log: Log, observer: any PushObserver
+    ) throws -> FCMSender {
+        try FCMSender(
+            endpoint: PushEndpoint(host: endpoint.host, port: endpoint.port ?? 443), account: account,
+            trust: authority.map { .systemAnd($0) } ?? .system, time: time, randomness: randomness, log: log,
+            observer: observer)
     }
 }

@@ -36,6 +36,7 @@ public final class Daemon: Sendable {
     private let storeLock: StoreLock?
     let store: Store
     let push: APNsSender?
+    let fcm: FCMSender?
     private let webPush: WebPushSender?
     /// The balancers, and the limits for the connections of callers.
     let proxies: Proxies
@@ -112,6 +113,7 @@ public final class Daemon: Sendable {
         storeLock = components.storeLock
         store = components.store
         push = components.push
+        fcm = components.fcm
         webPush = components.webPush
         proxies = components.proxies
         admission = components.admission
@@ -168,8 +170,13 @@ public final class Daemon: Sendable {
         work = PeriodicWork.work(
             components.relay, components.certificates, components.websiteExpiries, components.directories,
             on: components.group.loops[0])
-        // Connects to the push service now, so that the first login does not wait for it.
-        for loop in group.loops { loop.post { [push] in push?.connectEagerly() } }
+        // Connects to the push services now, so that the first login does not wait for them.
+        for loop in group.loops {
+            loop.post { [push, fcm] in
+                push?.connectEagerly()
+                fcm?.connectEagerly()
+            }
+        }
         await record("daemon.started", note: "relay \(relay.id.text), version \(Program.version)")
         log.notice(
             "daemon.started",
@@ -233,6 +240,7 @@ public final class Daemon: Sendable {
         // take them without waiting for a failure detector.
         await backgroundWork.settled(within: .seconds(3))
         push?.close()
+        fcm?.close()
         webPush?.close()
         webhookCourier.close()
         await couriers.close()

@@ -48,6 +48,7 @@ extension Daemon {
             let used = SettingsInUse(now, operationsKey: operationsKey)
             try control?.open(for: groups)
             // Nothing has changed before this step. The later ones check nothing that was not checked above.
+            try adopt(materials.fcm)
             try adopt(materials.push)
             couriers.activate(next)
             relay.replace(next.ways)
@@ -127,6 +128,18 @@ extension Daemon {
         _ = try LoadedFiles.load(new, file.places, at: SystemTime().now(), waiting: .zero, forStart: true)
         // This process may not ask the kernel any more if it is restricted, but knows the answer.
         if let hardening { try new.requireHardening(hardening) } else { try new.requireHardening() }
+    }
+
+    /// Uses the new key of the account for later pushes. Pushes in flight end under the old one.
+    private func adopt(_ files: LoadedFiles.FCM?) throws(Failure) {
+        guard let fcm, let files else { return }
+        do {
+            try fcm.replace(account: files.account)
+        } catch {
+            throw Failure(
+                .failed, "push.fcm.account: \(error)",
+                next: "Correct the file, or restart the relay to use another project.")
+        }
     }
 
     /// Uses the new credential for later pushes. Pushes in flight end under the old one.

@@ -49,6 +49,7 @@ extension Settings {
             // Only `twoefay-keys` reads these two, and only at its start.
             tls.phonesKey = phonesKey
         }
+        if fcm.account != nil, new.fcm.account != nil { fcm.account = new.fcm.account }
         if push.credential != nil, new.push.credential != nil {
             push.key = new.push.key
             push.keyID = new.push.keyID

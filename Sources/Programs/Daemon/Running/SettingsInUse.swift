@@ -97,6 +97,7 @@ extension Settings {
         own.est = ESTService()
         own.webPush = WebPushService()
         own.push.authority = nil
+        own.fcm.authority = nil
         own.directories = DirectoryList()
         return Set(Self.files(in: own))
     }

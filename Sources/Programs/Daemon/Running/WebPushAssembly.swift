@@ -18,8 +18,10 @@ extension LoadedFiles.WebPush {
 
 extension PushServices {
     /// The push services that are set; nil if there is none.
-    convenience init?(apns: APNsSender?, web: WebPushSender?) {
-        let services: [(any PushCourier)?] = [apns.map { APNsCourier($0) }, web.map { WebPushCourier($0) }]
+    convenience init?(apns: APNsSender?, fcm: FCMSender?, web: WebPushSender?) {
+        let services: [(any PushCourier)?] = [
+            apns.map { APNsCourier($0) }, fcm.map { FCMCourier($0) }, web.map { WebPushCourier($0) },
+        ]
         guard services.contains(where: { $0 != nil }) else { return nil }
         self.init(services.compactMap { $0 })
     }

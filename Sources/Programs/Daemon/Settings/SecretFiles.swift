@@ -10,7 +10,8 @@ extension Settings {
         files += passwordFiles
         let others: [(String, FileName?)] = [
             ("push.apns.key", push.key), ("push.apns.certificate_key", push.certificateKey),
-            ("push.web.key", webPush.key), ("webhooks.key", webhooks.key), ("est.key", est.key),
+            ("push.fcm.account", fcm.account), ("push.web.key", webPush.key), ("webhooks.key", webhooks.key),
+            ("est.key", est.key),
         ]
         return files + others.compactMap { name, file in file.map { (name, $0) } }
     }

@@ -38,6 +38,7 @@ public struct Settings: Sendable, Equatable {
     public var est = ESTService()
     public var command = CertificateCommand()
     public var push = PushService()
+    public var fcm = FCMService()
     public var webPush = WebPushService()
     public var webhooks = WebhookSettings()
     public var mail = MailService()
@@ -152,6 +153,20 @@ public struct Settings: Sendable, Equatable {
             default: nil
             }
         }
+    }
+
+    /// Google's push service for Android, used if an account is set.
+    public struct FCMService: Sendable, Equatable {
+        public static let production = WebAddress(secure: true, host: "fcm.googleapis.com", port: nil)
+
+        public var endpoint = production
+        /// The service account's JSON file.
+        public var account: FileName?
+        /// An authority to trust for the endpoint, and for the host that issues access tokens,
+        /// besides the system's.
+        public var authority: FileName?
+
+        public init() {}
     }
 
     /// The push services of browsers, used if a key is set.

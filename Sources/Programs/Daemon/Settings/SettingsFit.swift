@@ -142,6 +142,9 @@ extension SettingsReader {
                 root.place(of: "push.apns"),
                 "push.apns needs either key, key_id and team_id, or certificate and certificate_key")
         }
+        if settings.fcm.account == nil {
+            reportIdle(["endpoint", "ca"].map { "push.fcm.\($0)" }, without: "push.fcm.account", root)
+        }
         if settings.webPush.key == nil {
             reportIdle(["contact", "allow", "ca"].map { "push.web.\($0)" }, without: "push.web.key", root)
         }

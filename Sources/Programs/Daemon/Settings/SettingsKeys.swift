@@ -210,6 +210,16 @@ public enum SettingsKeys {
             "push.apns.ca", \.push.authority, example: "test-ca.pem",
             "An authority to trust in addition to the system's, for test servers."),
         .optional(
+            "push.fcm.account", \.fcm.account, example: "fcm.json",
+            "The JSON file of a service account of the app's Firebase project. Setting this key turns pushes to "
+                + "Android phones on, through FCM."),
+        .standard(
+            "push.fcm.endpoint", \.fcm.endpoint,
+            "The URL of FCM, or of a compatible service. The account's file names the host of the access tokens."),
+        .optional(
+            "push.fcm.ca", \.fcm.authority, example: "test-ca.pem",
+            "An authority to trust in addition to the system's, for test servers."),
+        .optional(
             "push.web.key", \.webPush.key, example: "vapid.key",
             "The VAPID key with which browsers subscribe; `twoefay init` makes it. Setting this key turns web pushes "
                 + "on. Changing it invalidates every subscription."),
@@ -384,7 +394,10 @@ public enum SettingsKeys {
             + "docs/operators/authorities.md explains it.",
         "phone":
             "A listener for phones that are pages in a browser. docs/operators/browsers.md explains it.",
-        "push": "Push messages to phones. The relay sends none unless push.apns.topic or push.web.key is set.",
+        "push":
+            "Push messages to phones. The relay sends none unless push.apns.topic, push.fcm.account or push.web.key "
+            + "is set.",
+        "push.fcm": "Firebase Cloud Messaging, for Android phones. docs/operators/fcm.md explains it.",
         "push.web": "Web Push, for browsers and for phones with UnifiedPush (RFC 8030, 8291 and 8292).",
         "webhooks":
             "Webhooks to websites with a webhook URL (`twoefay website add --webhook URL`). "
