@@ -76,7 +76,8 @@ import World
     @Test func accountIsReusedAfterARestart() async throws {
         let before = try await Program()
         func account(_ program: Program) throws -> JSONObject {
-            try #require(try JSONReader.read(TextFile.bytes(try #require(program.settings["account"]?.string))).object)
+            let path = try #require(program.settings["account"]?.string)
+            return try #require(try JSONReader.read(TextFile.bytes(path)).object)
         }
         let first = try account(before)
         before.child.signal(SIGINT)

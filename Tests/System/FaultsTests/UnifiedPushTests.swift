@@ -1,6 +1,7 @@
 import Bytes
 import Crypto
 import Domain
+import FakePushServices
 import HTTP
 import JSON
 import TestSupport
