@@ -108,8 +108,8 @@ struct BrokenSettings: Sendable {
             "a certificate for browsers without a listener", "phone:\n  ▸certificate: p.pem",
             "phone.certificate has no effect without phone.listen"),
         BrokenSettings(
-            "an FCM setting without an account", "push:\n  fcm: {▸endpoint: 'https://fcm.example.com', ca: a.pem}",
-            "push.fcm.endpoint, ca have no effect without push.fcm.account"),
+            "an FCM setting without an account", "push:\n  fcm: {▸endpoint: 'https://fcm.example.com'}",
+            "push.fcm.endpoint has no effect without push.fcm.account"),
         BrokenSettings(
             "half of a client certificate", "webhooks:\n  ▸key: k",
             "webhooks.certificate and webhooks.key must be set together"),
