@@ -1,0 +1,221 @@
+"""A headless Chromium with the app in it, used by what is written on its screens."""
+
+import base64
+import json
+import os
+
+from selenium import webdriver
+from selenium.common.exceptions import TimeoutException, WebDriverException
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+# Nothing takes so long; a machine may be slow.
+PATIENCE = 90
+
+NAMED = """
+const [css, name] = arguments;
+const nameOf = (one) => (one.labels?.[0]?.innerText ?? one.ariaLabel ?? one.innerText).trim();
+const fits = name.endsWith("…") ? (text) => text.startsWith(name.slice(0, -1)) : (text) => text === name;
+return [...document.querySelectorAll(css)].filter((one) => one.checkVisibility({ visibilityProperty: true }) && fits(nameOf(one)));
+"""
+
+# A service for pushes, which a headless browser has not: the subscription is made up, what it is for is not.
+STUB = """
+let made = null;
+const make = (options) => ({
+  endpoint: "https://push.example.net/send/abc", expirationTime: null, options,
+  toJSON: () => ({ endpoint: "https://push.example.net/send/abc", expirationTime: null, keys: { p256dh: "BA", auth: "AA" } }),
+  unsubscribe: async () => { made = null; return true; },
+});
+PushManager.prototype.subscribe = async (options) => (made = make({ applicationServerKey: new Uint8Array(options.applicationServerKey).buffer }));
+PushManager.prototype.getSubscription = async () => made;
+"""
+
+# What does not fit into the width of the screen, or cannot be pressed there.
+UNFIT = """
+const faults = [], name = (one) => one.outerHTML.slice(0, 120);
+const screen = document.getElementById("screen"), at = screen.scrollTop;
+if (document.scrollingElement.scrollWidth > innerWidth) faults.push(`the page is ${document.scrollingElement.scrollWidth} wide`);
+if (screen.scrollWidth > screen.clientWidth) faults.push(`the screen is ${screen.scrollWidth} wide`);
+const front = document.querySelector("dialog[open]") ?? document;
+for (const one of front.querySelectorAll("a, button, input, select, textarea, summary")) {
+  if (!one.checkVisibility() || one.matches(".skip")) continue;
+  one.scrollIntoView({ block: "center", behavior: "instant" });
+  const box = one.getBoundingClientRect();
+  if (box.left < 0 || box.right > innerWidth) faults.push(`outside: ${name(one)}`);
+  const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+  if (!one.contains(hit)) faults.push(`covered: ${name(one)}`);
+  if (box.height < 24 && !one.matches("[type=checkbox]")) faults.push(`too small: ${name(one)}`);
+}
+screen.scrollTop = at;
+return faults;
+"""
+
+
+class Browser:
+    def __init__(self, chromium, driver, profile, pin, more=()):
+        options = webdriver.ChromeOptions()
+        options.binary_location = chromium
+        for argument in (
+            "--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--lang=en", "--hide-scrollbars", "--no-first-run",
+            "--disable-component-update", "--disable-background-networking", "--disable-sync", "--force-device-scale-factor=1",
+            "--remote-debugging-pipe", f"--user-data-dir={profile}", "--no-sandbox", "--disable-background-timer-throttling",
+            "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding", "--use-fake-ui-for-media-stream",
+            # The authority of the tests is trusted by this flag, and nothing else.
+            f"--ignore-certificate-errors-spki-list={pin}", *more,
+        ):
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.driver = webdriver.Chrome(options=options, service=Service(driver))
+        self.driver.set_script_timeout(PATIENCE)
+        self.cdp = self.driver.execute_cdp_cmd
+        self.size(390, 844)
+
+    def quit(self):
+        self.driver.quit()
+
+    def size(self, width, height):
+        self.cdp("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+
+    def scheme(self, name):
+        features = [{"name": "prefers-color-scheme", "value": name}, {"name": "prefers-reduced-motion", "value": "reduce"}]
+        self.cdp("Emulation.setEmulatedMedia", {"features": features})
+
+    def authenticator(self, verifies=True):
+        """A platform authenticator, which verifies its owner or fails to."""
+        self.cdp("WebAuthn.enable", {})
+        options = {
+            "protocol": "ctap2", "transport": "internal", "hasResidentKey": True, "hasUserVerification": True,
+            "isUserVerified": verifies, "automaticPresenceSimulation": True,
+        }
+        return self.cdp("WebAuthn.addVirtualAuthenticator", {"options": options})["authenticatorId"]
+
+    def verifies(self, authenticator, does):
+        self.cdp("WebAuthn.setUserVerified", {"authenticatorId": authenticator, "isUserVerified": does})
+
+    def stub_pushes(self, origin):
+        self.cdp("Page.addScriptToEvaluateOnNewDocument", {"source": STUB})
+        self.cdp("Browser.grantPermissions", {"origin": origin, "permissions": ["notifications"]})
+
+    def open(self, address):
+        self.driver.get("about:blank")
+        self.driver.get(address)
+        self.ready()
+
+    def reload(self):
+        self.driver.refresh()
+        self.ready()
+
+    def ready(self):
+        self.until(lambda: self.script("return document.documentElement.dataset.ready === 'true'"), "the app has started")
+
+    def script(self, text, *arguments):
+        return self.driver.execute_script(text, *arguments)
+
+    def ask(self, text, *arguments):
+        return self.driver.execute_async_script(f"const done = arguments[arguments.length - 1];{text}", *arguments)
+
+    def until(self, look, what):
+        def looked(_):
+            try:
+                return look()
+            except (WebDriverException, IndexError):
+                return None
+        try:
+            return WebDriverWait(self.driver, PATIENCE, poll_frequency=0.05).until(looked)
+        except TimeoutException:
+            raise AssertionError(f"not seen: {what}\n{self.driver.current_url}\n{self.text()}\n{self.complaints()}") from None
+
+    def text(self):
+        return self.driver.find_element(By.TAG_NAME, "body").text
+
+    def says(self, words):
+        self.until(lambda: words in self.text(), words)
+
+    def heading(self, words):
+        self.until(lambda: self.script("return document.querySelector('h1')?.innerText") == words, f"the heading {words}")
+
+    def named(self, name, css="button, a, summary"):
+        return self.script(NAMED, css, name)
+
+    def press(self, name, css="button, a, summary"):
+        def look():
+            one = next(one for one in self.named(name, css) if one.is_enabled())
+            self.script("arguments[0].scrollIntoView({ block: 'center', behavior: 'instant' })", one)
+            one.click()
+            return True
+        self.until(lambda: self.named(name, css) and look(), f"{name}, to be pressed")
+
+    def tab(self, name):
+        self.until(lambda: self.driver.find_element(By.CSS_SELECTOR, f"[data-tab={name}]").click() or True, f"the tab {name}")
+
+    def fill(self, label, text):
+        def look():
+            field = self.named(label, "input, select, textarea")[0]
+            field.clear()
+            field.send_keys(text)
+            return True
+        self.until(look, f"the field {label}")
+
+    def element(self, css):
+        return self.until(lambda: self.driver.find_element(By.CSS_SELECTOR, css), css)
+
+    def push(self, origin, payload):
+        """Delivers a push to the service worker, as the browser's push service would after it has decrypted it."""
+        found = []
+        self.cdp("ServiceWorker.enable", {})
+        # The events of this domain do not reach the driver, so the registration is asked for by its number.
+        for number in range(12):
+            try:
+                self.cdp("ServiceWorker.deliverPushMessage", {"origin": origin, "registrationId": str(number), "data": json.dumps(payload)})
+                found.append(number)
+            except WebDriverException:
+                continue
+        assert found, "no registration took the push"
+
+    def notifications(self):
+        return self.ask("""
+            navigator.serviceWorker.ready.then((one) => one.getNotifications())
+              .then((all) => done(all.map(({ title, body, tag, actions }) => ({ title, body, tag, actions: actions?.map(({ action }) => action) }))));
+        """)
+
+    def complaints(self):
+        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] not in ("INFO", "DEBUG")]
+
+    def picture(self, path):
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(self.cdp("Page.captureScreenshot", {"format": "png"})["data"]))
+
+
+class Looks:
+    """Looks at each screen once: pictures, axe-core in light and dark, and whether everything fits at 320 pixels."""
+
+    def __init__(self, pictures, axe):
+        self.pictures = pictures
+        self.axe = open(axe, encoding="utf-8").read()
+        self.faults = []
+        self.seen = set()
+
+    def look(self, browser, name):
+        if name in self.seen:
+            return
+        self.seen.add(name)
+        for scheme in ("light", "dark"):
+            browser.scheme(scheme)
+            # The policy of the page forbids scripts from elsewhere, but not those of the driver.
+            browser.script(self.axe)
+            found = browser.ask("axe.run({ resultTypes: ['violations'] }).then((one) => done(one.violations), (error) => done([{ id: String(error), nodes: [] }]));")
+            for one in found:
+                nodes = "; ".join(node["html"][:160] for node in one["nodes"])
+                self.faults.append(f"{name}, {scheme}: {one['id']} ({one.get('impact')}): {nodes}")
+            if self.pictures:
+                browser.picture(os.path.join(self.pictures, f"{name}-{scheme}.png"))
+        browser.scheme("light")
+        for width, height in ((320, 568), (1024, 1366)):
+            browser.size(width, height)
+            self.faults += [f"{name}, {width} wide: {fault}" for fault in browser.script(UNFIT)]
+            if self.pictures:
+                browser.picture(os.path.join(self.pictures, f"{name}-{width}.png"))
+        browser.size(390, 844)
+        self.faults += [f"{name}, 390 wide: {fault}" for fault in browser.script(UNFIT)]

@@ -1,0 +1,129 @@
+"""The steps of attackers: hostile texts, frames, links of others, replayed fragments, and pages of other origins."""
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from steps import bind, link, open_request, whole
+from steps_updates import bound
+
+MARKUP = "<img src=x onerror=\"document.title='hacked'\"><script>document.title='hacked'</script>"
+
+
+def markup(stage):
+    """markup in every shown text stays text"""
+    browser, relay = bound(stage, "nine", "ivy"), stage.near.relay
+    relay.display_name, old = MARKUP, relay.display_name
+    challenge = relay.ask(
+        "ivy", number="", service=MARKUP, action=MARKUP, ip=MARKUP, place=MARKUP, user_agent=MARKUP, device=MARKUP,
+        details=[{"label": MARKUP, "value": MARKUP}])
+    relay.leave_message("ivy", MARKUP, MARKUP)
+    open_request(browser, challenge)
+    whole(browser)
+    assert browser.text().count("<script>") >= 8
+    browser.press("Reject")
+    browser.heading("Rejected")
+    browser.press("Done")
+    browser.tab("notices")
+    browser.press("<img…", "#screen .entry")
+    browser.until(lambda: browser.script("return document.querySelector('article')?.innerText.includes('<script>')"), "the notice")
+    browser.tab("settings")
+    browser.says("<img")
+    assert browser.driver.title == "Twoefay"
+    assert browser.script("return document.querySelectorAll('#screen img, #screen script').length") == 0
+    relay.display_name = old
+
+
+def hidden_characters(stage):
+    """a request with hidden characters cannot be answered"""
+    browser, relay = stage.browser("nine"), stage.near.relay
+    challenge = relay.ask("ivy", details=[{"label": "to", "value": "Zo\u202eeb"}])
+    browser.tab("home")
+    browser.says("a request that cannot be shown or answered here")
+    stage.looks.look(browser, "40-hidden")
+    relay.end(challenge)
+    browser.until(lambda: "cannot be shown" not in browser.text(), "the end of the request")
+
+
+def refused_links(stage):
+    """a link of another relay, one with k, one for native apps and a damaged one are refused, and nothing is sent"""
+    browser, relay = stage.browser("nine"), stage.near.relay
+    cases = (
+        (relay.activate("ivy", at="https://evil.example"), "This link is for https://evil.example."),
+        (relay.activate("ivy", k=bytes(32)), "This link has a key that the relay https://login.example.com:8080 must never see"),
+        (relay.activate("ivy", phones="native"), "The website shop takes native apps only"),
+        ({**relay.activate("ivy"), "relay": "https://a/b"}, "The link is damaged"),
+    )
+    for values, words in cases:
+        browser.open(link(stage.near, values))
+        browser.heading("This link was not used")
+        browser.says(words)
+        assert browser.driver.current_url == f"{stage.near.origin}/phone/"
+        assert relay.activations[values["code"]]["device"] is None
+    stage.looks.look(browser, "41-refused-link")
+
+
+def replayed_fragment(stage):
+    """a stolen fragment that was used gives no second phone, and its key is deleted"""
+    browser, relay = stage.browser("ten"), stage.near.relay
+    values = next({"code": code, **one} for code, one in relay.activations.items() if one["device"] and one["username"] == "ivy")
+    browser.authenticator()
+    browser.open(link(stage.near, {
+        "relay": relay.identity, "website": "shop", "token": values["token"], "code": values["code"], "pin": "A" * 43, "at": relay.at}))
+    browser.heading("Add this phone?")
+    browser.press("Add this phone")
+    browser.heading("Phone not added")
+    browser.says("was used before")
+    count = browser.ask("""
+        indexedDB.open("twoefay-phone").onsuccess = ({ target: { result } }) => {
+          result.transaction("phones").objectStore("phones").count().onsuccess = ({ target: { result: found } }) => done(found);
+        };
+    """)
+    assert count == 0
+    stage.close("ten")
+
+
+class Hostile(BaseHTTPRequestHandler):
+    target = None
+
+    def do_GET(self):
+        content = f"<!doctype html><title>hostile</title><iframe src='{self.target}/phone/'></iframe>".encode()
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
+def hostile_website(stage):
+    """another website can neither frame the app, nor reach its window, nor call the relay with a phone's identity"""
+    browser = stage.browser("nine")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Here", (Hostile,), {"target": stage.near.origin}))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    browser.driver.get(f"http://localhost:{server.server_port}/")
+    browser.until(lambda: browser.script("return document.readyState") == "complete", "the hostile page")
+    browser.driver.switch_to.frame(0)
+    assert browser.script("return document.documentElement.dataset.ready ?? null") is None and "Requests" not in browser.text()
+    browser.driver.switch_to.default_content()
+    reached = browser.ask(f"""
+        const opened = open("{stage.near.origin}/phone/#open=abc");
+        setTimeout(() => {{
+          let found = "no access";
+          try {{ found = opened?.document?.title ?? "no window"; }} catch (error) {{ found = error.name; }}
+          fetch("{stage.near.origin}/pending", {{ method: "POST", credentials: "include", headers: {{ "content-type": "text/plain" }}, body: "{{}}" }})
+            .then(() => "answered", () => "no answer").then((answer) => done([found, opened?.closed ?? null, answer]));
+        }}, 1500);
+    """)
+    assert reached[0] in ("SecurityError", "no window", "no access"), reached
+    assert reached[2] == "no answer", reached
+    server.shutdown()
+    for handle in browser.driver.window_handles[1:]:
+        browser.driver.switch_to.window(handle)
+        assert browser.script("return window.opener") is None
+        browser.driver.close()
+    browser.driver.switch_to.window(browser.driver.window_handles[0])
+
+
+ALL = (markup, hidden_characters, refused_links, replayed_fragment, hostile_website)
