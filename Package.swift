@@ -158,7 +158,7 @@ let product = layer(
     module(
         "PhoneApp", ["Attestation", "Bytes", "Crypto", "HTTP", "JSON"],
         // Embedded has them as Swift.
-        exclude: ["Assets"]),
+        exclude: ["Assets", "README.md"]),
     module(
         "API",
         [
@@ -322,7 +322,8 @@ let programs = layer(
         [
             "API", "Attestation", "Bytes", "CLinux", "Couriers", "Crypto", "Curl", "DeliveryOutcomes", "Directory",
             "DirectorySources", "Domain", "EST", "EventLoop", "GSM", "Geo", "HTTP", "HTTP1", "HTTP2", "Hardening",
-            "JSON", "KeyService", "Log", "Metrics", "PKCS11", "PhoneApp", "Pushes", "QR", "Relay", "SMPP", "SMS", "Storage",
+            "JSON", "KeyService", "Log", "Metrics", "PKCS11", "PhoneApp", "Pushes", "QR", "Relay", "SMPP", "SMS",
+            "Storage",
             "TLS", "Templates", "WebPush", "Webhooks", "World", "YAML",
         ]),
     module(
@@ -402,7 +403,7 @@ let system = layer(
             "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "EventLoop", "HTTP", "JSON", "Relay", "Storage",
             "TestSupport", "Webhooks", "World",
         ]),
-    tests("BrowserPhone", ["TestSupport"], scripts: ["Unit"]),
+    tests("BrowserPhone", ["TestSupport"], scripts: ["Script", "Unit"]),
     tests("Tour", ["JSON", "TestSupport", "twoefay", "twoefayd"], scripts: ["Script"]))
 
 let package = Package(

@@ -12,7 +12,7 @@ import JSON
 /// A browser keeps a copy, and the app asks its person before it takes another version. So
 /// `config.json` has the digest of each file.
 ///
-/// Tests: `PhoneAppTests`.
+/// Tests: `APITests/PhoneAppTests.swift`, and `BrowserPhoneTests` for the app itself.
 public struct PhoneApp: Sendable {
     /// The native apps that may take over the links of activations.
     public struct NativeApps: Sendable, Equatable {

@@ -12,7 +12,7 @@ import Testing
     private static let largestPicture = 60 << 10
 
     @Test(
-        .enabled(if: TourScript.canRun, "Chromium, its driver or selenium is not installed"),
+        .enabled(if: ChromiumScript.canRun, "Chromium, its driver or selenium is not installed"),
         .enabled(if: !Sanitizer.isOn, "the other tests of the demo run under a sanitizer"),
         arguments: [StoreKind.file, .mariadb])
     func tourPageWorksInABrowser(store: StoreKind) async throws {

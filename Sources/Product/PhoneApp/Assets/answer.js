@@ -13,10 +13,12 @@ import { t } from "./texts.js";
  * ended, or {text, at?} when it is still open; `at` names the input that was wrong.
  */
 export async function answerWith(app, entry, decision, tell) {
-  const { phone, question, challenge, until } = entry;
+  const { question, challenge, until } = entry;
+  const phone = app.current(entry.phone);
+  if (decision.word === "approve" && decision.pin && !phone.pinSecret) return { text: t("pinMissing") };
   const responder = app.responder(phone);
   try {
-    const signed = await sign(app, responder, entry, decision, tell);
+    const signed = await sign(app, responder, question, decision, tell);
     if (!signed) return { text: t("ownerFailed") };
     tell(t("sending"));
     const outcome = await deliver(responder, signed, until, (error) => {
@@ -33,13 +35,14 @@ export async function answerWith(app, entry, decision, tell) {
 }
 
 /** Signs once. Null if the owner was not verified, and the person does not go on without. */
-async function sign(app, responder, { phone, question }, { word, number, pin }, tell) {
+async function sign(app, responder, question, { word, number, pin = null }, tell) {
+  const { phone } = responder;
   const { demands } = question;
   const posture = demands.isStated && word === "approve" ? { app_version: app.config.version.slice(0, 32) } : undefined;
   const proofs = {};
   if (word === "approve" && pin !== null) {
     tell(t("pinWorks"));
-    const key = await pinKey(pin, phone.pinSecret ?? new Uint8Array(32), "pin");
+    const key = await pinKey(pin, phone.pinSecret, "pin");
     proofs.pin = (jws) => key.sign(jws);
   }
   const withOwner = word === "approve" && Boolean(phone.passkey);

@@ -1,10 +1,10 @@
 // The app: its stored data, the requests it follows, and the visible screen.
 
-import { RelayLine } from "./calls.js";
+import { CallFailure, RelayLine } from "./calls.js";
 import { askOffset, isFarFrom } from "./clock.js";
 import { systemName } from "./capabilities.js";
 import { visible } from "./context.js";
-import { Responder, isUnbound } from "./device.js";
+import { Responder } from "./device.js";
 import { Keyring } from "./keyring.js";
 import { Letters } from "./letters.js";
 import { Pushes } from "./pushes.js";
@@ -99,7 +99,7 @@ export class App {
   /** The connection to a relay. It has a DPoP nonce and a clock, so each phone has its own. */
   line(phone) {
     if (!this.#lines.has(phone.id)) {
-      const now = () => Date.now() + (this.#current(phone).offset ?? 0);
+      const now = () => Date.now() + (this.current(phone).offset ?? 0);
       this.#lines.set(phone.id, new RelayLine(phone, this.environment.carry(phone), {
         now, heard: () => this.letters.look(phone),
       }));
@@ -108,10 +108,11 @@ export class App {
   }
 
   responder(phone) {
-    return new Responder(this.#current(phone), this.line(phone));
+    return new Responder(this.current(phone), this.line(phone));
   }
 
-  #current(phone) {
+  /** The stored state of a phone: whoever holds an object of it may have an older one. */
+  current(phone) {
     return this.phones.find(({ id }) => id === phone.id) ?? phone;
   }
 
@@ -127,7 +128,7 @@ export class App {
   }
 
   #troubled(isLost, phone) {
-    if (!isLost && phone && this.#current(phone).isRefused) this.save({ ...this.#current(phone), isRefused: false });
+    if (!isLost && phone && this.current(phone).isRefused) this.change(phone, { isRefused: false });
     if (this.isRelayLost === isLost) return;
     this.isRelayLost = isLost;
     this.shell.drawBanner();
@@ -135,7 +136,7 @@ export class App {
 
   /** Handles a 401: a wrong clock, a suspended phone, or an unbound one. True to ask again. */
   async #refused(given, error) {
-    const phone = this.#current(given);
+    const phone = this.current(given);
     const now = Date.now() + (phone.offset ?? 0);
     try {
       if (isFarFrom(error.date, now)) {
@@ -153,22 +154,22 @@ export class App {
   /** Asks the relay for its time, and corrects the clock for this relay only. */
   async askTime(phone) {
     const offset = await askOffset(phone, (path, options) => this.line(phone).send(path, { ...options, proved: false }));
-    if (offset !== (phone.offset ?? 0)) await this.save({ ...this.#current(phone), offset });
+    if (offset !== (phone.offset ?? 0)) await this.change(phone, { offset });
     return offset;
   }
 
   /** Marks a phone that the relay refuses. It may only be suspended, so its key stays. */
   async refuse(phone, unboundBy = null) {
     this.requests.closeAll(phone);
-    await this.save({ ...this.#current(phone), isRefused: true, unboundBy });
+    await this.change(phone, { isRefused: true, unboundBy });
     return false;
   }
 
   /** What a phone does after it was bound and at each start of the app, as far as the relay answers. */
   async greet(phone) {
+    // A refusal or a lost answer is no trouble: the next start does the same again.
     const attempt = (work) => work().catch((error) => {
-      if (isUnbound(error)) return null;
-      return null;
+      if (!(error instanceof CallFailure)) console.warn(error);
     });
     const report = { app_version: this.config.version.slice(0, 32) };
     const os = systemName();
@@ -176,10 +177,10 @@ export class App {
     await attempt(() => this.responder(phone).report(report));
     await attempt(() => this.pushes.renew(phone));
     await attempt(() => this.letters.look(phone));
-    if (this.#current(phone).codesAt !== undefined && Date.now() - (this.#current(phone).askedTimeAt ?? 0) > day) {
+    if (this.current(phone).codesAt !== undefined && Date.now() - (this.current(phone).askedTimeAt ?? 0) > day) {
       await attempt(async () => {
         await this.askTime(phone);
-        await this.save({ ...this.#current(phone), askedTimeAt: Date.now() });
+        await this.change(phone, { askedTimeAt: Date.now() });
       });
     }
   }
@@ -204,6 +205,12 @@ export class App {
     await this.#changed();
   }
 
+  /** Changes members of a stored phone. */
+  async change(phone, values) {
+    await this.keyring.merge("phones", phone.id, values);
+    await this.#changed();
+  }
+
   async forget(phone) {
     await this.keyring.remove("phones", phone.id);
     for (const code of this.codes.filter(({ phone: id }) => id === phone.id)) await this.keyring.remove("codes", code.id);
@@ -216,9 +223,9 @@ export class App {
 
   /** Stores the names of website and account from a request, for the list of accounts. */
   async remember(given, { displayName, username }) {
-    const phone = this.#current(given);
+    const phone = this.current(given);
     if (phone.displayName === displayName && phone.username === username) return;
-    await this.save({ ...phone, displayName, username });
+    await this.change(phone, { displayName, username });
   }
 
   async record(decision) {

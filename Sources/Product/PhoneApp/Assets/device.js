@@ -65,14 +65,12 @@ export class Responder {
 
   async rename(name) {
     accepted(await this.line.send("/device", { body: { name } }));
-    return { ...this.phone, name };
   }
 
   /** Changes the device token. With an empty one, the phone polls. */
   async movePush(token) {
     const statement = await signing.pushToken(this.phone, token, this.line.now());
     accepted(await this.line.send("/device", { body: { dev_token: statement } }));
-    return { ...this.phone, pushToken: token };
   }
 
   /**

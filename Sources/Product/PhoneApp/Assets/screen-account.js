@@ -65,7 +65,9 @@ export function account(app, id) {
 function naming(app, phone, attempt, tell) {
   const name = field(t("phoneName"), h("input", { maxlength: "64", autocomplete: "off", value: phone().name ?? "" }), t("phoneNameHint"));
   const rename = () => attempt(async () => {
-    await app.save(await app.responder(phone()).rename(name.input.value.trim()));
+    const words = name.input.value.trim();
+    await app.responder(phone()).rename(words);
+    await app.change(phone(), { name: words });
     tell(t("saved"), "good");
   });
   return form(rename, name.node, h("button", {}, t("save")));
@@ -77,14 +79,15 @@ function code(app, phone, attempt, tell) {
   pin.node.hidden = true;
   const fetch = async () => {
     if (!pin.node.hidden && !isPIN(pin.input.value)) return pin.complain(t("pinForm"));
-    const key = pin.node.hidden ? null : await pinKey(pin.input.value, phone().pinSecret ?? new Uint8Array(32), "pin");
+    if (!pin.node.hidden && !phone().pinSecret) return tell(t("pinMissing"), "warn");
+    const key = pin.node.hidden ? null : await pinKey(pin.input.value, phone().pinSecret, "pin");
     pin.input.value = "";
     try {
       const { factor, ...otp } = await app.responder(phone()).fetchCodes(key);
       const { displayName, website, username, relay } = phone();
       const names = { issuer: displayName ?? website, account: username ?? relay };
       await app.saveCode({ ...(await holdOTP({ ...otp, ...names })), id: `phone ${phone().id}`, phone: phone().id, factor });
-      await app.save({ ...phone(), codesAt: Date.now() });
+      await app.change(phone(), { codesAt: Date.now() });
       return app.shell.go("codes");
     } catch (error) {
       if (error.code === "pin_required" || error.code === "pin_wrong") {

@@ -9,6 +9,7 @@ import { dayOf, t } from "./texts.js";
 export function home(app) {
   const requests = h("section", { class: "stack tight", "aria-labelledby": "requests-title" });
   const recoveries = h("section", { class: "stack tight", "aria-labelledby": "recoveries-title" });
+  const clocks = h("div", { class: "stack tight" });
   const accounts = h("section", { class: "stack tight", "aria-labelledby": "accounts-title" });
   const told = h("p", { role: "status", class: "muted" });
 
@@ -25,6 +26,8 @@ export function home(app) {
     fill(requests, h("h2", { id: "requests-title" }, t("requests")), open.map((entry) => request(app, entry)));
     recoveries.hidden = app.letters.recoveries.length === 0;
     fill(recoveries, h("h2", { id: "recoveries-title" }, t("recoveries")), app.letters.recoveries.map((one) => recovery(app, one)));
+    fill(clocks, wrongClock(app));
+    clocks.hidden = clocks.children.length === 0;
     accounts.hidden = app.phones.length === 0;
     fill(
       accounts, h("h2", { id: "accounts-title" }, t("accounts")),
@@ -34,12 +37,12 @@ export function home(app) {
   };
 
   const empty = welcome(app);
-  const check = h("div", { class: "stack tight" }, button(t("check"), look), told);
+  const check = h("div", { class: "stack tight" }, button(t("check"), look, "quiet"), told);
   const adding = button(t("addAccount"), () => app.shell.go("add"), app.phones.length === 0 ? "primary" : null);
   draw();
   return {
     draw,
-    node: h("div", { class: "stack" }, heading(t("home")), requests, recoveries, empty, accounts, h("div", { class: "stack tight" }, adding, check)),
+    node: h("div", { class: "stack" }, heading(t("home")), requests, recoveries, clocks, empty, accounts, h("div", { class: "stack tight" }, adding, check)),
   };
 }
 
@@ -85,6 +88,13 @@ function recovery(app, { phone, recovery: id, factor, readyAt }) {
     h("p", {}, t("recoveryText", { website: visible(phone.displayName ?? phone.website), what })),
     readyAt === null ? null : h("p", { class: "small" }, t("recoveryReady", { time: dayOf(readyAt) })),
     button(t("recoveryStop"), stop, "danger"), told);
+}
+
+/** Says that the clock of this device is wrong, if the relay of a phone has shown it. */
+function wrongClock(app) {
+  const offset = app.bound.map((phone) => phone.offset ?? 0).find((one) => Math.abs(one) > 60_000);
+  if (offset === undefined) return null;
+  return note(t(offset > 0 ? "clockSlow" : "clockFast", { seconds: Math.round(Math.abs(offset) / 1000) }), "warn");
 }
 
 /** The state of a phone: the name of a text, and the colour of its badge. */

@@ -52,8 +52,7 @@ export function question(app, challenge) {
     rest.hidden = seen.isWhole;
   };
   const showRest = () => {
-    seen.next?.scrollIntoView({ block: "center" });
-    if (seen.next) rest.scrollIntoView({ block: "nearest" });
+    seen.next?.scrollIntoView({ block: "start" });
   };
 
   /** The decision for a word; null if the person still has to type or to confirm something. */
@@ -90,9 +89,10 @@ export function question(app, challenge) {
     if (pin) pin.input.value = "";
     if (outcome.title) return show(outcome.title, outcome.kind, outcome.text);
     enable();
-    told.className = "notice bad";
-    told.textContent = outcome.text;
-    if (outcome.at === "pin") pin?.complain(outcome.text);
+    const isAtPIN = outcome.at === "pin" && pin;
+    told.className = isAtPIN ? "" : "notice bad";
+    told.textContent = isAtPIN ? "" : outcome.text;
+    if (isAtPIN) pin.complain(outcome.text);
     return undefined;
   };
 
@@ -103,12 +103,14 @@ export function question(app, challenge) {
     ...demandNotes(app, entry, website),
   ].filter(Boolean);
   fill(
-    node, head, h("div", { class: "row apart" }, asker, left), ...warnings, list,
+    node, head, h("div", { class: "row apart" }, asker, left), ...warnings, list, rest,
     form(
-      () => answer("approve"), number?.node ?? null, pin?.node ?? null, rest,
+      () => answer("approve"), number?.node ?? null, pin?.node ?? null,
       h("div", { class: "answers" }, buttons), told));
   const seen = new Seen([head, asker, ...warnings, ...list.children], enable);
   enable();
+  // Only what is on the screen has a height: whatever the button at its lower edge covers is not seen.
+  requestAnimationFrame(() => seen.start({ root: node.parentElement, rootMargin: `0px 0px -${rest.offsetHeight}px 0px` }));
 
   const over = () => {
     if (!isSending && !app.requests.find(challenge)) show(t("over"), "warn", t("overText"));
@@ -132,7 +134,8 @@ export function question(app, challenge) {
 const hasKey = (context) => context.details.some(({ label }) => label === "key");
 
 /** What this phone must do, or cannot do, before it approves. */
-function demandNotes(app, { phone, question: { demands } }, website) {
+function demandNotes(app, { phone: given, question: { demands } }, website) {
+  const phone = app.current(given);
   const lacking = [...demands.missing, ...(demands.needsOwner && !phone.passkey ? ["max_uv_age"] : [])];
   const toPIN = () => button(t("pinTitle"), () => app.shell.go("pin", phone.id), "quiet");
   return [

@@ -22,14 +22,24 @@ export function changedFiles(old, other) {
   return [...paths].filter((path) => old.files[path] !== other.files[path]).sort();
 }
 
-/** Registers the service worker; returns null if it cannot run. */
+/** Registers the service worker; returns null if it cannot run, or could not load the first version. */
 export async function startWorker() {
   try {
-    await navigator.serviceWorker.register(workerAddress(), { scope: "/phone/", updateViaCache: "none" });
-    return await navigator.serviceWorker.ready;
+    const registration = await navigator.serviceWorker.register(
+      workerAddress(), { scope: "/phone/", updateViaCache: "none" });
+    return await Promise.race([navigator.serviceWorker.ready, failure(registration)]);
   } catch {
     return null;
   }
+}
+
+/** Ends with null if the worker that is being installed fails. Without this, `ready` never ends. */
+function failure({ installing }) {
+  return new Promise((resolve) => {
+    installing?.addEventListener("statechange", () => {
+      if (installing.state === "redundant") resolve(null);
+    });
+  });
 }
 
 /** Asks the service worker: `update` for a version to accept, `accept` to load it. */

@@ -31,6 +31,10 @@ extension AppFile {
               gap: 1rem;
             }
 
+            /* An empty place for a later message takes no room, and stays where screen readers watch it. */
+            .stack > [role="status"]:empty,
+            form > [role="status"]:empty { position: absolute; }
+
             .stack.tight { gap: 0.6rem; }
             .stack.loose { gap: 2rem; }
 

@@ -10,6 +10,7 @@ extension AppFile {
             <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
             <meta name="theme-color" content="#f5f4f0" media="(prefers-color-scheme: light)">
             <meta name="theme-color" content="#11151b" media="(prefers-color-scheme: dark)">
+            <meta name="mobile-web-app-capable" content="yes">
             <meta name="apple-mobile-web-app-capable" content="yes">
             <meta name="apple-mobile-web-app-title" content="Twoefay">
             <meta name="referrer" content="no-referrer">
@@ -24,7 +25,7 @@ extension AppFile {
             <script type="module" src="/phone/main.js"></script>
             </head>
             <body>
-            <a class="skip button" id="skip" href="#screen"></a>
+            <a class="skip button" id="skip" href="#screen">Skip to content</a>
             <div class="app">
             <div class="banner" id="banner" role="status"></div>
             <main id="screen" tabindex="-1"></main>

@@ -47,6 +47,19 @@ extension AppFile {
                 return this.#change(store, (objects) => objects.put(entry));
               }
 
+              /**
+               * Changes members of an entry in one transaction, so that two changes at the same time are both
+               * kept. An entry that was removed meanwhile stays removed.
+               */
+              merge(store, id, values) {
+                return this.#change(store, (objects) => {
+                  const request = objects.get(id);
+                  request.onsuccess = () => {
+                    if (request.result) objects.put({ ...request.result, ...values });
+                  };
+                });
+              }
+
               remove(store, id) {
                 return this.#change(store, (objects) => objects.delete(id));
               }

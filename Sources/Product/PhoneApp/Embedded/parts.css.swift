@@ -32,7 +32,14 @@ extension AppFile {
             .fact dt { color: var(--muted); overflow-wrap: anywhere; }
             .fact dd { overflow-wrap: anywhere; white-space: pre-wrap; }
 
-            .rest { align-items: stretch; text-align: center; }
+            /* At the lower edge of the screen, as long as a part below was not seen. */
+            .rest {
+              position: sticky;
+              bottom: 0;
+              padding: 0.75rem 0 0.5rem;
+              background: var(--ground);
+              text-align: center;
+            }
 
             /* The three answers have equal sizes, so none is easier to hit by chance. */
             .answers {
@@ -73,7 +80,9 @@ extension AppFile {
               align-items: start;
             }
 
-            .otp-row .now { grid-column: 1 / -1; }
+            .otp-row .now { grid-area: 2 / 1 / auto / -1; }
+            .otp-row > .quiet { margin: -0.5rem -0.75rem 0 0; }
+            .otp-row .now button { width: 100%; }
 
             .otp {
               display: block;

@@ -35,8 +35,9 @@ extension AppFile {
               async renew(phone) {
                 if (!this.app.environment.hasPushes || this.permission === "default") return;
                 const token = await deviceToken(phone, this.app.line(phone));
-                if (token === (phone.pushToken ?? "")) return;
-                await this.app.save(await this.app.responder(phone).movePush(token));
+                if (token === (this.app.current(phone).pushToken ?? "")) return;
+                await this.app.responder(phone).movePush(token);
+                await this.app.change(phone, { pushToken: token });
               }
             }
 

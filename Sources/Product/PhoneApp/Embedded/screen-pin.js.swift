@@ -67,7 +67,7 @@ extension AppFile {
 
               const set = async (change, { version }, values) => {
                 // Stored before the first statement, since the relay may take it even if its answer is lost.
-                if (!phone().pinSecret) await app.save({ ...phone(), pinSecret: makePINSecret() });
+                if (!phone().pinSecret) await app.change(phone(), { pinSecret: makePINSecret() });
                 const { pinSecret } = phone();
                 const isNewPUK = change !== "change";
                 const puk = isNewPUK ? makePUK() : null;

@@ -11,12 +11,17 @@ extension AppFile {
              */
             export class Seen {
               #unseen = new Map();
+              #observer = null;
 
               constructor(parts, changed, Observer = globalThis.IntersectionObserver) {
-                this.changed = changed;
+                Object.assign(this, { changed, Observer });
                 for (const part of parts) this.#unseen.set(part, { top: false, bottom: false });
-                this.observer = new Observer((entries) => this.#take(entries), { threshold: [0, 0.25, 0.5, 0.75, 0.99, 1] });
-                for (const part of parts) this.observer.observe(part);
+              }
+
+              /** Begins to look, once the parts are in the page. `view` says what counts as the screen. */
+              start(view) {
+                this.#observer = new this.Observer((entries) => this.#take(entries), { ...view, threshold: [0, 0.25, 0.5, 0.75, 0.99, 1] });
+                for (const part of this.#unseen.keys()) this.#observer.observe(part);
               }
 
               get isWhole() {
@@ -29,7 +34,7 @@ extension AppFile {
               }
 
               stop() {
-                this.observer.disconnect();
+                this.#observer?.disconnect();
               }
 
               #take(entries) {
@@ -42,7 +47,7 @@ extension AppFile {
                   if (box.bottom - shown.bottom < 1) state.bottom = true;
                   if (!state.top || !state.bottom) continue;
                   this.#unseen.delete(target);
-                  this.observer.unobserve(target);
+                  this.#observer.unobserve(target);
                 }
                 if (this.#unseen.size !== before) this.changed();
               }

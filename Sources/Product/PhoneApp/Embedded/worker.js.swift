@@ -64,7 +64,7 @@ extension AppFile {
                   const bytes = await response.arrayBuffer();
                   if (!response.ok || (await digest(bytes)) !== hash) throw new Error(`${path} is not the file of this version`);
                   // The worker itself is the browser's to load.
-                  if (path !== "/phone/worker.js") await cache.put(path, new Response(bytes, { headers: response.headers }));
+                  if (path !== "/phone/worker.js") await cache.put(path, new Response(bytes, { headers: keptHeaders(response) }));
                 }));
               } catch (error) {
                 await caches.delete(name);
@@ -76,6 +76,19 @@ extension AppFile {
               }
             }
 
+            /** The fields of a file, such as its policy, without those of its transfer. */
+            function keptHeaders(response) {
+              const headers = new Headers(response.headers);
+              for (const name of ["content-encoding", "content-length", "transfer-encoding"]) headers.delete(name);
+              return headers;
+            }
+
+            /** What the person accepts. A release that changes none of it has only another name. */
+            function content(text) {
+              const { files, relays } = JSON.parse(text);
+              return JSON.stringify([files, relays]);
+            }
+
             self.addEventListener("message", (event) => {
               const [port] = event.ports;
               event.waitUntil(answer(event.data).then(
@@ -85,7 +98,8 @@ extension AppFile {
             async function answer({ kind, name }) {
               const [old, text] = [await accepted(), await offered()];
               if (kind === "update") {
-                return { old: old && JSON.parse(old), config: JSON.parse(text), name: await nameOf(text), isNew: old !== text };
+                const isNew = !old || content(old) !== content(text);
+                return { old: old && JSON.parse(old), config: JSON.parse(text), name: await nameOf(text), isNew };
               }
               // The person accepted what the page showed, and nothing that came afterwards.
               if (kind !== "accept" || (await nameOf(text)) !== name) throw new Error("the version has changed since it was shown");

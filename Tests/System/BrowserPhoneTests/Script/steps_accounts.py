@@ -231,9 +231,8 @@ def settings(stage):
     browser.press("Ablehnen")
     browser.heading("Abgelehnt")
     browser.press("Fertig")
-    browser.push(stage.near.origin, {"title": "The Shop", "loc-key": "TWOEFAY_LOGIN_IP", "loc-args": ["192.0.2.7"], "challenge": "c3"})
-    found = browser.until(lambda: [one for one in browser.notifications() if one["tag"] == "c3"], "the notification")
-    assert found[0]["body"] == "Sind Sie das, von 192.0.2.7?", found
+    found = browser.notified(stage.near.origin, {"title": "The Shop", "loc-key": "TWOEFAY_LOGIN_IP", "loc-args": ["192.0.2.7"], "challenge": "c3"})
+    assert found[0][1] == "Sind Sie das, von 192.0.2.7?", found
     browser.tab("settings")
     browser.named("Sprache", "select")[0].send_keys("English")
     browser.heading("Settings")

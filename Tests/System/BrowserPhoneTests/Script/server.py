@@ -72,9 +72,9 @@ class App:
 
     def policy(self):
         return (
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; manifest-src 'self'; worker-src 'self'; "
-            f"media-src 'self' blob:; connect-src 'self' {' '.join(self.relays)}; form-action 'none'; base-uri 'none'; "
-            "frame-ancestors 'none'; require-trusted-types-for 'script'")
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; manifest-src 'self'; worker-src 'self'; "
+            f"connect-src 'self' {' '.join(self.relays)}; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
+            "require-trusted-types-for 'script'; trusted-types twoefay-phone")
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

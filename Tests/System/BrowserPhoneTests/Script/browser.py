@@ -174,11 +174,22 @@ class Browser:
                 continue
         assert found, "no registration took the push"
 
-    def notifications(self):
-        return self.ask("""
-            navigator.serviceWorker.ready.then((one) => one.getNotifications())
-              .then((all) => done(all.map(({ title, body, tag, actions }) => ({ title, body, tag, actions: actions?.map(({ action }) => action) }))));
-        """)
+    def notified(self, origin, payload):
+        """The notifications of a push, which is delivered until there are some: the driver does not learn of one that is lost."""
+        def look():
+            self.push(origin, payload)
+            return self.ask("""
+                (async () => {
+                  const registration = await navigator.serviceWorker.ready;
+                  for (let look = 0; look < 40; look += 1) {
+                    const all = await registration.getNotifications({ tag: arguments[0] });
+                    if (all.length > 0) return all.map(({ title, body, actions }) => [title, body, actions?.map((one) => one.action)]);
+                    await new Promise((resolve) => setTimeout(resolve, 50));
+                  }
+                  return null;
+                })().then(done);
+            """, payload["challenge"])
+        return self.until(look, "the notification")
 
     def complaints(self):
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] not in ("INFO", "DEBUG")]

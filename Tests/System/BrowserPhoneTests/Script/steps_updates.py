@@ -53,6 +53,29 @@ def controlled(browser):
     browser.until(lambda: browser.script("return navigator.serviceWorker.controller !== null"), "the service worker")
 
 
+def incomplete(stage):
+    """an app whose first version cannot be kept works without it"""
+    config = stage.app.config
+    stage.app.config = lambda: {**config(), "files": {**config()["files"], "/phone/nothing.js": "A" * 43}}
+    browser = bound(stage, "nine", "ida")
+    browser.until(
+        lambda: browser.ask("navigator.serviceWorker.getRegistration('/phone/').then((one) => done(!one || !one.active));"),
+        "the end of the worker")
+    stage.app.config = config
+    stage.close("nine")
+
+
+def renamed(stage):
+    """a release that changes no file is not offered"""
+    browser = stage.browser("five")
+    controlled(browser)
+    stage.app.version = "1.0.1"
+    told = browser.ask(
+        "const { port1, port2 } = new MessageChannel(); port1.onmessage = ({ data }) => done(data);"
+        "navigator.serviceWorker.controller.postMessage({ kind: 'update' }, [port2]);")
+    assert told["config"]["version"] == "1.0.1" and told["old"]["version"] == "1.0.0" and told["isNew"] is False, told
+
+
 def update(stage):
     """a new version is kept out until the person accepts it, and an open request is not lost"""
     browser, relay = stage.browser("five"), stage.near.relay
@@ -186,4 +209,4 @@ def ios(stage):
     stage.close("eight")
 
 
-ALL = (installable, offline, update, tampered, hostile_server, other_worker, cleared, denied, too_old, ios)
+ALL = (installable, offline, incomplete, renamed, update, tampered, hostile_server, other_worker, cleared, denied, too_old, ios)
