@@ -8,9 +8,13 @@ import TLS
 import World
 
 /// A server that accepts every push without reading it, because only the sender is measured. It
-/// repeats the `apns-id`, as Apple does, because aioapns waits for it.
+/// repeats the `apns-id`, as Apple does, because aioapns waits for it. It also issues access tokens,
+/// as FCM's sender needs.
 private struct Sink: Handler {
+    private static let token = Array(#"{"access_token":"bench","expires_in":3600,"token_type":"Bearer"}"#.utf8)
+
     func handle(_ request: Request) -> Reply {
+        if request.path == "/token" { return .now(Response(status: 200, body: Self.token)) }
         var fields = Fields()
         if let id = request.fields["apns-id"] { fields.add("apns-id", id) }
         return .now(Response(status: 200, fields: fields))

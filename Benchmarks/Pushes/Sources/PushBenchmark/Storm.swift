@@ -15,12 +15,12 @@ import World
 
 /// Asks `count` users, `underway` at a time, each by a push through the service of `runFake`.
 /// Prints the memory meanwhile, and writes the ids of pushes with an unknown outcome.
-func runStorm(directory: String, count: Int, underway: Int) throws {
+func runStorm(directory: String, count: Int, underway: Int, _ service: StormService) throws {
     let loop = try EventLoop(name: "storm", time: SystemTime())
     loop.post {
         loop.spawn {
             do {
-                try await Storm(directory, count, on: loop).run(underway)
+                try await Storm(directory, count, service, on: loop).run(underway)
                 exit(0)
             } catch {
                 complain("storm: \(error)")
@@ -39,10 +39,14 @@ private final class Watched: PushCourier {
         var ambiguous: Set<String> = []
     }
 
-    private let courier: APNsCourier
+    private let courier: any PushCourier
+    private let service: StormService
     private let state = Mutex(State())
 
-    init(_ courier: APNsCourier) { self.courier = courier }
+    init(_ courier: any PushCourier, _ service: StormService) {
+        self.courier = courier
+        self.service = service
+    }
 
     func serves(_ platform: Platform, pushToken: String) -> Bool { courier.serves(platform, pushToken: pushToken) }
 
@@ -53,7 +57,7 @@ private final class Watched: PushCourier {
             case .accepted: state.outcomes["accepted", default: 0] += 1
             case .ambiguous:
                 state.outcomes["ambiguous", default: 0] += 1
-                state.ambiguous.insert(push.id.text)
+                state.ambiguous.insert(service == .apns ? push.id.text : push.challenge.text)
             case .retry(_, let reason): state.outcomes["later: \(reason)", default: 0] += 1
             case .unregistered(_, let reason), .misconfigured(_, let reason), .declined(let reason):
                 state.outcomes[reason, default: 0] += 1
@@ -83,6 +87,7 @@ private final class Weather: PushObserver {
 private final class Storm: Sendable {
     private let directory: String
     private let count: Int
+    private let service: StormService
     private let loop: EventLoop
     private let store: Store
     private let push: Watched
@@ -90,23 +95,36 @@ private final class Storm: Sendable {
     private let relay: Relay
     private let next = Atomic<Int>(0)
 
-    init(_ directory: String, _ count: Int, on loop: EventLoop) throws {
+    init(_ directory: String, _ count: Int, _ service: StormService, on loop: EventLoop) throws {
         self.directory = directory
         self.count = count
+        self.service = service
         self.loop = loop
         let log = Log(minimum: .error)
         let time = SystemTime()
         let ready = String(decoding: try contents(directory + "/ready"), as: UTF8.self)
             .split(whereSeparator: \.isWhitespace).map(String.init)
         guard ready.count == 4, let port = UInt16(ready[0]) else { throw Fault("the service is not ready") }
-        let sender = try APNsSender(
-            endpoint: PushEndpoint(host: "127.0.0.1", port: port), topic: ready[1],
-            credential: .token(
-                key: try P256PrivateKey(pem: Secret(try contents(directory + "/key.p8"))), keyID: ready[2],
-                teamID: ready[3]),
-            trust: .pem(try contents(directory + "/authority.pem")), time: time, randomness: SystemRandomness(),
-            log: log, observer: weather)
-        push = Watched(APNsCourier(sender))
+        let trust = TLSClientContext.Roots.pem(try contents(directory + "/authority.pem"))
+        let endpoint = PushEndpoint(host: "127.0.0.1", port: port)
+        let courier: any PushCourier =
+            switch service {
+            case .apns:
+                APNsCourier(
+                    try APNsSender(
+                        endpoint: endpoint, topic: ready[1],
+                        credential: .token(
+                            key: try P256PrivateKey(pem: Secret(try contents(directory + "/key.p8"))),
+                            keyID: ready[2], teamID: ready[3]),
+                        trust: trust, time: time, randomness: SystemRandomness(), log: log, observer: weather))
+            case .fcm:
+                FCMCourier(
+                    try FCMSender(
+                        endpoint: endpoint,
+                        account: try FCMServiceAccount(json: Secret(try contents(directory + "/account.json"))),
+                        trust: trust, time: time, randomness: SystemRandomness(), log: log, observer: weather))
+            }
+        push = Watched(courier, service)
         store = try Store.open(
             try StorageURL("sqlite:" + directory + "/storm.db"), schema: .migrate, time: time, log: log)
         let master = Secret(SystemRandomness().bytes(32))
@@ -182,7 +200,7 @@ private final class Storm: Sendable {
                                 username: "user\(number)", email: nil, phone: nil, displayName: nil, language: nil),
                             by: website, as: relay.operations.new())
                         _ = try await relay.bind(
-                            token: token, pushToken: Hex.encode(SystemRandomness().bytes(32)), by: website,
+                            token: token, pushToken: service.token(), by: website,
                             as: relay.operations.new())
                         tokens.append(token)
                     }

@@ -11,18 +11,25 @@ do {
         }
         try runThroughput(
             port: port, authority: arguments[2], count: count, underway: underway, payload: try contents(arguments[5]))
+    case ("throughput-fcm", 5):
+        guard let port = UInt16(arguments[1]), let count = Int(arguments[3]), let underway = Int(arguments[4]) else {
+            throw Fault("throughput-fcm PORT AUTHORITY COUNT UNDERWAY")
+        }
+        try runFCMThroughput(port: port, authority: arguments[2], count: count, underway: underway)
     case ("latency", 4):
         guard let port = UInt16(arguments[1]), let rounds = Int(arguments[3]) else {
             throw Fault("latency PORT AUTHORITY ROUNDS")
         }
         try runLatency(port: port, authority: arguments[2], rounds: rounds)
-    case ("fake", 2): try runFake(directory: arguments[1])
-    case ("storm", 4):
-        guard let count = Int(arguments[2]), let underway = Int(arguments[3]) else {
-            throw Fault("storm DIRECTORY COUNT UNDERWAY")
-        }
-        try runStorm(directory: arguments[1], count: count, underway: underway)
-    default: throw Fault("what to do? sink, throughput, latency, fake, storm")
+    case ("fake", 3):
+        guard let service = StormService(rawValue: arguments[2]) else { throw Fault("fake DIRECTORY apns|fcm") }
+        try runFake(directory: arguments[1], service)
+    case ("storm", 5):
+        guard let count = Int(arguments[2]), let underway = Int(arguments[3]),
+            let service = StormService(rawValue: arguments[4])
+        else { throw Fault("storm DIRECTORY COUNT UNDERWAY apns|fcm") }
+        try runStorm(directory: arguments[1], count: count, underway: underway, service)
+    default: throw Fault("what to do? sink, throughput, throughput-fcm, latency, fake, storm")
     }
 } catch {
     complain("PushBenchmark: \(error)")
