@@ -12,7 +12,8 @@ enum WebPushAnswer {
         switch status {
         case 200, 201, 202, 204: return .accepted(by: nil)
         case 404, 410: return .unregistered(since: sentAt, reason: text)
-        case 429, 500...: return .retry(after: pause(status, fields, now), reason: text)
+        case 429: return .retry(after: pause(status, fields, now), reason: text)
+        case 500...: return .unavailable(after: pause(status, fields, now), reason: text)
         case 300..<400: return .declined("\(status): redirects are not followed")
         // Users choose the services and thus control the answers, so none causes an alarm. This
         // includes 401 and 403, which also mean that the subscription was made for another key.
@@ -36,7 +37,7 @@ enum WebPushAnswer {
         case .malformed, .insecure: return .misconfigured(.message, reason: failure.reason)
         case .busy: return .retry(after: .seconds(1), reason: "busy")
         case .unknownHost, .unreachable, .deadline, .cancelled, .tooLarge, .broken:
-            return .retry(after: .seconds(5), reason: unreached)
+            return .unavailable(after: .seconds(5), reason: unreached)
         }
     }
 

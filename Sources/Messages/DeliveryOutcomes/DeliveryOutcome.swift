@@ -19,6 +19,9 @@ public enum DeliveryOutcome: Sendable, Equatable {
     case unregistered(since: Timestamp?, reason: String)
     /// A later attempt may succeed. Without a duration the sender chooses the pause.
     case retry(after: Duration?, reason: String)
+    /// As `retry`, and no other message gets through either: the service cannot be reached, or says
+    /// that it is in trouble.
+    case unavailable(after: Duration?, reason: String)
     /// The relay is at fault: a setting, its credential or the request is wrong.
     case misconfigured(Scope, reason: String)
     /// A push service that the user chose refused it. The relay is not at fault, and no other user
@@ -31,8 +34,8 @@ public enum DeliveryOutcome: Sendable, Equatable {
     public var reason: String? {
         switch self {
         case .accepted: nil
-        case .unregistered(_, let reason), .retry(_, let reason), .misconfigured(_, let reason),
-            .declined(let reason), .ambiguous(let reason):
+        case .unregistered(_, let reason), .retry(_, let reason), .unavailable(_, let reason),
+            .misconfigured(_, let reason), .declined(let reason), .ambiguous(let reason):
             reason
         }
     }

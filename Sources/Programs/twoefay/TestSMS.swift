@@ -88,7 +88,7 @@ extension Tool {
         case .unregistered(_, let reason), .misconfigured(_, let reason), .declined(let reason):
             lines.append("No gateway accepted the message (\(size)): \(reason).")
             code = .failed
-        case .retry(_, let reason):
+        case .retry(_, let reason), .unavailable(_, let reason):
             lines.append("No gateway accepted the message yet (\(size)): \(reason). A relay would retry.")
             code = .unavailable
         case .ambiguous(let reason):

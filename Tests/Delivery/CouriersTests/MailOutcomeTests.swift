@@ -11,7 +11,7 @@ import Testing
         switch DeliveryOutcome(.failure(failure)) {
         case .accepted: .accepted
         case .unregistered: .refused
-        case .retry: .retry
+        case .retry, .unavailable: .retry
         case .misconfigured(.service, _): .service
         case .misconfigured(.message, _): .message
         case .declined: .declined

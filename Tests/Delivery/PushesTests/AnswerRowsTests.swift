@@ -101,7 +101,7 @@ import World
         + [RefusalReason.internalServerError, .serviceUnavailable, .shutdown].flatMap { reason in
             [
                 Row(refuse(reason), "accepted", requests: 2, .replaced),
-                Row(refuse(reason, 2), "later: \(reason.rawValue)", requests: 2, .replaced),
+                Row(refuse(reason, 2), "down: \(reason.rawValue)", requests: 2, .replaced),
             ]
         }
         + [
@@ -123,7 +123,7 @@ import World
             Row(novelty(410), "dead: Novelty"),
             Row(novelty(429), "later: Novelty"),
             Row(novelty(500), "accepted", requests: 2, .replaced),
-            Row(novelty(503, times: 2), "later: Novelty", requests: 2, .replaced),
+            Row(novelty(503, times: 2), "down: Novelty", requests: 2, .replaced),
         ]
 
     private static func spell(_ outcome: DeliveryOutcome, _ row: Row) -> String {
@@ -136,6 +136,7 @@ import World
         case .retry(let pause, let reason):
             if row.outcome.hasPrefix("in") { return "in \(pause?.components.seconds ?? 0) s: \(bare(reason))" }
             return row.outcome == "later" ? "later" : "later: \(bare(reason))"
+        case .unavailable(_, let reason): return "down: \(bare(reason))"
         case .misconfigured(.service, let reason): return "credential: \(bare(reason))"
         case .misconfigured(.message, let reason): return "bad request: \(bare(reason))"
         case .ambiguous: return "ambiguous"

@@ -91,7 +91,7 @@ import World
         try await Rig.with { rig in
             rig.apple.script("a1", .refuse(.serviceUnavailable), repeatsLast: true)
             #expect(
-                await rig.send(rig.push()) == .retry(after: .seconds(5), reason: "ServiceUnavailable"))
+                await rig.send(rig.push()) == .unavailable(after: .seconds(5), reason: "ServiceUnavailable"))
             #expect(rig.apple.acceptedCount == 0)
             _ = try await rig.apple.nextRequest()
             _ = try await rig.apple.nextRequest()

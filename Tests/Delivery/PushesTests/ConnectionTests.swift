@@ -37,7 +37,7 @@ import World
         options.deadline = .milliseconds(400)
         try await Rig.with(options: options) { rig in
             await rig.apple.stop()
-            guard case .retry(let pause?, let reason) = await rig.send(rig.push()) else {
+            guard case .unavailable(let pause?, let reason) = await rig.send(rig.push()) else {
                 Issue.record("neither sent nor refused")
                 return
             }

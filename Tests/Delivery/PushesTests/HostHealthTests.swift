@@ -119,8 +119,34 @@ import World
         #expect(book.fault == nil, "one stands")
         book.ended("b", wasOpen: true)
         #expect(book.fault == "refused")
-        book.unresolved("cannot resolve")
+        book.unresolved("cannot resolve", began: at(3000), at: at(3000))
         #expect(book.fault == "cannot resolve")
+    }
+
+    @Test func hostIsDownAfterThreeFailuresInARow() {
+        var book = HostHealth()
+        for second in [0, 5] as [Int64] {
+            _ = requestOpening(&book, at: second * 1000)
+            _ = failed(&book, "a", began: second * 1000, at: second * 1000 + 100)
+            #expect(!book.isDown)
+        }
+        // An attempt that ran beside the last one meets the same fault.
+        _ = failed(&book, "b", began: 5050, at: 5200)
+        #expect(!book.isDown)
+        book.unresolved("cannot resolve", began: at(9000), at: at(9100))
+        #expect(book.isDown)
+        _ = requestOpening(&book, ["c"], at: 20_000)
+        book.opened("c")
+        #expect(!book.isDown)
+        // The end of a connection alone is no failed attempt.
+        _ = failed(&book, "c", wasOpen: true, began: 20_000, at: 21_000)
+        #expect(!book.isDown && book.fault != nil)
+        for second in [30, 40, 50] as [Int64] {
+            #expect(!book.isDown)
+            _ = requestOpening(&book, ["c"], at: second * 1000)
+            _ = failed(&book, "c", began: second * 1000, at: second * 1000 + 100)
+        }
+        #expect(book.isDown)
     }
 
     @Test func memoryOfAddressesIsBounded() {

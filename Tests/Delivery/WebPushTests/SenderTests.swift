@@ -166,7 +166,7 @@ private struct Rig: Sendable {
         }
         for status in [400, 401, 403, 405, 413, 415] { #expect(outcome(status) == .declined("\(status)")) }
         for status in [500, 502, 503, 504] {
-            #expect(outcome(status) == .retry(after: .seconds(5), reason: "\(status)"))
+            #expect(outcome(status) == .unavailable(after: .seconds(5), reason: "\(status)"))
         }
         #expect(outcome(429) == .retry(after: .seconds(20), reason: "429"))
         guard case .declined = outcome(302) else {
@@ -205,11 +205,11 @@ private struct Rig: Sendable {
         for cause in [TransferFailure.Cause.tooLarge, .broken, .deadline, .cancelled] {
             #expect(outcome(cause, arrived: true, status: 201) == .accepted(by: nil))
             #expect(
-                outcome(cause, arrived: true, status: 503, retryAfter: "7") == .retry(after: .seconds(7), reason: "503")
-            )
+                outcome(cause, arrived: true, status: 503, retryAfter: "7")
+                    == .unavailable(after: .seconds(7), reason: "503"))
         }
         for cause in [TransferFailure.Cause.deadline, .unreachable, .unknownHost] {
-            #expect(outcome(cause) == .retry(after: .seconds(5), reason: "not reached"))
+            #expect(outcome(cause) == .unavailable(after: .seconds(5), reason: "not reached"))
         }
         #expect(outcome(.busy) == .retry(after: .seconds(1), reason: "busy"))
         // The website must not be able to distinguish these from a name that does not exist.

@@ -58,7 +58,8 @@ private final class Watched: PushCourier {
             case .ambiguous:
                 state.outcomes["ambiguous", default: 0] += 1
                 state.ambiguous.insert(service == .apns ? push.id.text : push.challenge.text)
-            case .retry(_, let reason): state.outcomes["later: \(reason)", default: 0] += 1
+            case .retry(_, let reason), .unavailable(_, let reason):
+                state.outcomes["later: \(reason)", default: 0] += 1
             case .unregistered(_, let reason), .misconfigured(_, let reason), .declined(let reason):
                 state.outcomes[reason, default: 0] += 1
             }

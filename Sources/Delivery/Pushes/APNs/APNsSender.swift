@@ -60,6 +60,11 @@ public final class APNsSender: Sendable {
     /// The fault that prevents pushes, as far as it is known; nil if there is none.
     public var fault: String? { shared.fault }
 
+    /// Returns the host for device tokens of that environment, and whether it cannot be reached now.
+    public func host(for environment: APNsNotification.Environment) -> (name: String, isDown: Bool) {
+        shared.host(for: environment)
+    }
+
     /// Returns the state at the end of each loop's last turn. May be called from any thread and
     /// does not wait.
     public func snapshot() -> PushSnapshot { loops.snapshot }

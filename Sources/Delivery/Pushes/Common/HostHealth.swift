@@ -30,11 +30,22 @@ struct HostHealth {
     /// other addresses every time.
     private static let memory = 64
 
+    /// The failed attempts in a row after which the host counts as down.
+    static let downAfter = 3
+
     private var healths: [String: AddressHealth] = [:]
     private var nextOpening: Instant?
     private(set) var open = 0
     /// The last failure since a connection was opened.
     private var failure: String?
+    /// The failed attempts since a connection was opened. Attempts that ran at the same time count
+    /// once.
+    private var failures = 0
+    private var failedAt: Instant?
+
+    /// Whether the host is down: no connection is open, and the last attempts have failed, one
+    /// after the other.
+    var isDown: Bool { open == 0 && failures >= Self.downAfter }
 
     /// The reason why the host cannot be reached; nil while a connection is open or nothing has
     /// failed.
@@ -91,6 +102,7 @@ struct HostHealth {
     mutating func opened(_ address: String) {
         open += 1
         failure = nil
+        failures = 0
         healths[address]?.avoidedUntil = nil
     }
 
@@ -112,6 +124,7 @@ struct HostHealth {
     ) -> Duration {
         ended(address, wasOpen: wasOpen)
         failure = reason
+        if !wasOpen { count(began: began, at: now) }
         var health = healths[address, default: AddressHealth()]
         if let failedAt = health.failedAt, began < failedAt {
             return max((health.avoidedUntil ?? now) - now, .zero)
@@ -127,7 +140,18 @@ struct HostHealth {
     }
 
     /// Records that the name could not be resolved.
-    mutating func unresolved(_ reason: String) { failure = reason }
+    ///
+    /// - Parameter began: the time at which that was requested.
+    mutating func unresolved(_ reason: String, began: Instant, at now: Instant) {
+        failure = reason
+        count(began: began, at: now)
+    }
+
+    private mutating func count(began: Instant, at now: Instant) {
+        if let failedAt, began < failedAt { return }
+        failedAt = now
+        failures += 1
+    }
 
     /// Records an abandoned attempt, or (`wasOpen`) the end of a connection that was not at fault.
     mutating func ended(_ address: String, wasOpen: Bool) {

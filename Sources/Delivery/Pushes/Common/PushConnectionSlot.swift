@@ -111,20 +111,23 @@ final class PushConnectionSlot {
         attempts += 1
         state = .connecting(attempts, nil)
         let (bound, number, endpoint) = (LoopBound(self, on: loop), attempts, pool.endpoint)
+        let began = loop.now
         let resolver = shared.options.resolver
         loop.spawn {
             let found = await resolver(endpoint.host, endpoint.port)
-            bound.value.resolved(found, number)
+            bound.value.resolved(found, number, began)
         }
     }
 
-    private func resolved(_ found: Result<[SocketAddress], ResolverFailure>, _ number: Int) {
+    private func resolved(
+        _ found: Result<[SocketAddress], ResolverFailure>, _ number: Int, _ began: Instant
+    ) {
         guard case .connecting(number, _) = state else { return }
         let now = loop.now
         switch found {
         case .failure(let failure):
             let reason = "cannot resolve: \(failure.reason)"
-            shared.withHostHealth(pool.endpoint) { $0.unresolved(reason) }
+            shared.withHostHealth(pool.endpoint) { $0.unresolved(reason, began: began, at: now) }
             failed(reason, .zero)
         case .success(let addresses):
             let names = addresses.map(\.description)

@@ -166,9 +166,12 @@ final class PushPool {
 
     /// Settles a push that reached its deadline before it was sent.
     private func late(_ push: PendingPush) {
-        let isConnected = slots.contains { $0.connection != nil }
-        let reason = identity.authorization?.failure?.reason ?? (isConnected ? "no stream in time" : lastFailure)
-        leave(push, .retry(after: .seconds(1), reason: reason), push.expiresThen ? .expired : .late)
+        let unauthorized = identity.authorization?.failure?.reason
+        let outcome: DeliveryOutcome =
+            unauthorized != nil || slots.allSatisfy { $0.connection == nil }
+            ? .unavailable(after: .seconds(1), reason: unauthorized ?? lastFailure)
+            : .retry(after: .seconds(1), reason: "no stream in time")
+        leave(push, outcome, push.expiresThen ? .expired : .late)
     }
 
     // MARK: Outcomes
@@ -276,9 +279,8 @@ final class PushPool {
     }
 
     private func unreachable(_ next: Instant) -> DeliveryOutcome {
-        .retry(
-            after: max(next - loop.now, .seconds(1)),
-            reason: identity.authorization?.failure?.reason ?? lastFailure)
+        .unavailable(
+            after: max(next - loop.now, .seconds(1)), reason: identity.authorization?.failure?.reason ?? lastFailure)
     }
 
     /// Settles the waiting pushes that end before the next connection attempt.

@@ -62,6 +62,12 @@ final class PushSharedState: Sendable {
 
     // MARK: Hosts
 
+    /// Returns the host for device tokens of that environment, and whether it cannot be reached now.
+    func host(for environment: APNsNotification.Environment?) -> (name: String, isDown: Bool) {
+        let endpoint = dialect.endpoint(endpoint, for: environment)
+        return (endpoint.host, state.withLock { $0.hosts[endpoint]?.isDown ?? false })
+    }
+
     func withHostHealth<Value: Sendable>(_ endpoint: PushEndpoint, _ body: (inout HostHealth) -> Value) -> Value {
         state.withLock { body(&$0.hosts[endpoint, default: HostHealth()]) }
     }

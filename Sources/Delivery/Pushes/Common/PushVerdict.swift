@@ -121,6 +121,7 @@ extension PushAnswer {
     /// usual pause.
     private func later(_ usual: Duration) -> PushVerdict.Next {
         let pause = retryAfter.map { Duration.seconds(min(max($0, 1), 600)) } ?? usual
-        return .settle(.retry(after: pause, reason: text))
+        return .settle(
+            meaning == .serverTrouble ? .unavailable(after: pause, reason: text) : .retry(after: pause, reason: text))
     }
 }

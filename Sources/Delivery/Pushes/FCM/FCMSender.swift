@@ -52,6 +52,9 @@ public final class FCMSender: Sendable {
     /// The fault that prevents pushes, as far as it is known; nil if there is none.
     public var fault: String? { loops.shared.fault }
 
+    /// The host of FCM, and whether it cannot be reached now.
+    public var host: (name: String, isDown: Bool) { loops.shared.host(for: nil) }
+
     /// Returns the state at the end of each loop's last turn. May be called from any thread and
     /// does not wait.
     public func snapshot() -> PushSnapshot { loops.snapshot }

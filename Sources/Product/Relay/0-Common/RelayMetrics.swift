@@ -282,7 +282,7 @@ enum PushOutcomeLabel: String, CaseIterable {
             switch outcome {
             case .accepted: .accepted
             case .unregistered: .tokenDead
-            case .retry: .retry
+            case .retry, .unavailable: .retry
             case .misconfigured(.service, _): .credentialFault
             case .misconfigured(.message, _): .badRequest
             case .declined: .declined
@@ -300,7 +300,7 @@ private enum MessageOutcomeLabel: String, CaseIterable {
             switch outcome {
             case .accepted: .accepted
             case .unregistered: .refused
-            case .retry: .retry
+            case .retry, .unavailable: .retry
             case .misconfigured, .declined: .undeliverable
             case .ambiguous: .ambiguous
             }

@@ -101,7 +101,8 @@ extension Relay {
         case .misconfigured(_, let reason) where row.content.isAnnouncement:
             await postpone(row, nil, reason, orSent: counts)
         case .misconfigured(_, let reason), .declined(let reason): await settle(row, .undeliverable, reason)
-        case .retry(let wish, let reason): await postpone(row, wish, reason, orSent: counts)
+        case .retry(let wish, let reason), .unavailable(let wish, let reason):
+            await postpone(row, wish, reason, orSent: counts)
         // A second ambiguous attempt: the user may have the message. It counts as sent and is not
         // sent a third time.
         case .ambiguous(let reason) where row.ambiguousAt != nil && !row.content.beginsWait:

@@ -88,7 +88,8 @@ extension Relay {
         // The same push is sent once more with the same id: the phone shows one notification,
         // however often it arrives.
         case .ambiguous(let reason): await postpone(push, by: .seconds(1), reason)
-        case .retry(let pause, let reason): await postpone(push, by: pause ?? Push.pause, reason)
+        case .retry(let pause, let reason), .unavailable(let pause, let reason):
+            await postpone(push, by: pause ?? Push.pause, reason)
         }
     }
 

@@ -182,7 +182,7 @@ private struct TestMailAttempt: Sendable {
         switch outcome {
         case .accepted: "accepted"
         case .unregistered: "refused"
-        case .retry: "retry"
+        case .retry, .unavailable: "retry"
         case .misconfigured, .declined: "undeliverable"
         case .ambiguous: "ambiguous"
         }
