@@ -19,14 +19,19 @@ public final class PushServices: PushCourier {
         return services.first { $0.serves(.other, pushToken: pushToken) }?.fault(in: pushToken, of: .other)
     }
 
-    /// Sends a push through the service that its token belongs to. The token forms of the services
-    /// do not overlap. A token that fits none goes to the first service, whose refusal names the
-    /// form that it expects.
+    public func service(of push: Push) -> PushService { courier(of: push)?.service(of: push) ?? .chosen }
+
     public func send(_ push: Push) async -> DeliveryOutcome {
-        let token = push.deviceToken
-        guard let service = services.first(where: { $0.serves(.other, pushToken: token) }) ?? services.first else {
+        guard let courier = courier(of: push) else {
             return .misconfigured(.message, reason: "no push service serves this phone")
         }
-        return await service.send(push)
+        return await courier.send(push)
+    }
+
+    /// Returns the courier of the service that the push's token belongs to. The token forms of the
+    /// services do not overlap. A token that fits none goes to the first service, whose refusal
+    /// names the form that it expects.
+    private func courier(of push: Push) -> (any PushCourier)? {
+        services.first { $0.serves(.other, pushToken: push.deviceToken) } ?? services.first
     }
 }

@@ -8,8 +8,8 @@ import World
 /// SQL script checks on writing that they still hold.
 ///
 /// Invariant: each factor starts by itself at most once in a challenge. Push and pull count as the
-/// same factor. Recovery and temporary codes are accepted at any time, so they never start. While
-/// the last step is `seen`, so that a phone shows the challenge, nothing else starts.
+/// same factor. Recovery and temporary codes are accepted at any time, so they never start. While a
+/// step is `seen`, so that a phone shows the challenge, nothing else starts.
 ///
 /// A website's own starts are limited: `mostSendings` pushes and messages, `mostSteps` steps, and
 /// `pause` between two sendings of a factor. Without these limits a website could flood a user with
@@ -65,7 +65,7 @@ public struct Cascade: Equatable, Sendable {
     /// start, since they are accepted at any time. While a phone shows the challenge, nothing
     /// starts, so that the user is not interrupted.
     public func next(after tried: [CascadeStep], _ means: AvailableFactors) -> Factor? {
-        guard tried.last?.state != .seen else { return nil }
+        guard !tried.contains(where: { $0.state == .seen }) else { return nil }
         let done = tried.map { Self.choice($0.factor) }
         return factors.first { $0.beginsByItself && !done.contains($0) && means.has($0) }
             .map { begin($0, means) }

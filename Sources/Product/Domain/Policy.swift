@@ -63,6 +63,14 @@ public enum PhoneCodePolicy: String, Sendable, CaseIterable {
     case again
 }
 
+/// The beginning of a login while the push service is known to be down.
+public enum PushOutageRule: String, Sendable, CaseIterable {
+    /// The next factor begins at once, beside the push.
+    case next
+    /// The next factor waits for `push-deadline`, as always.
+    case wait
+}
+
 /// Whether something happens.
 public enum Toggle: String, Sendable, CaseIterable {
     case on, off
@@ -126,6 +134,7 @@ public struct Policy: Equatable, Sendable {
     public var recoveryURL: String?
     /// The hours between the second proof of a recovery and the change.
     public var recoveryWait = 24
+    public var whenPushIsDown: PushOutageRule = .next
     /// The most that the website may use.
     public var limits = WebsiteLimits()
 

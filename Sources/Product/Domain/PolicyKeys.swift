@@ -26,13 +26,14 @@ extension Policy {
         "addresses", "answers", "attestation-android", "attestation-ios", "certificate-tags", "code-deadline",
         "code-retries", "devices",
         "enrolment", "factors", "further-factors", "guesses", "lifetime", "limit-held", "limit-logins-day",
-        "limit-logins-minute", "limit-mails-day", "limit-mails-month", "limit-pushes-day", "limit-texts-day",
+        "limit-logins-minute", "limit-mails-day", "limit-mails-month", "limit-outage-messages", "limit-pushes-day",
+        "limit-texts-day",
         "limit-texts-month", "limit-users", "login-limit", "max-uv-age",
         "min-app-android", "min-app-ios", "min-assurance", "min-os-android", "min-os-ios", "min-patch-level", "min-uv",
         "number",
         "number-below", "phone-codes", "phone-place", "phone-place-distance", "pin", "push-deadline", "push-detail",
         "push-limit",
-        "recovery-check", "recovery-url", "recovery-wait", "screen-lock", "verified-boot",
+        "recovery-check", "recovery-url", "recovery-wait", "screen-lock", "verified-boot", "when-push-is-down",
     ]
 
     /// The policies that a group of users may have of its own. They apply when a challenge is
@@ -42,6 +43,7 @@ extension Policy {
         "min-assurance",
         "min-os-android", "min-os-ios", "min-patch-level", "min-uv", "number", "number-below", "phone-place",
         "phone-place-distance", "pin", "push-deadline", "push-detail", "push-limit", "screen-lock", "verified-boot",
+        "when-push-is-down",
     ]
 
     /// Sets a policy from its text. The message of a fault says which values are valid.
@@ -93,6 +95,7 @@ extension Policy {
         case "push-limit": pushLimit = try Self.number(key, text, Self.pushLimits)
         case "screen-lock": posture.screenLock = try Self.toggle(key, text)
         case "verified-boot": posture.verifiedBoot = try Self.toggle(key, text)
+        case "when-push-is-down": whenPushIsDown = try Self.word(key, text)
         default:
             try setLimit(key, to: text)
         }
@@ -139,6 +142,7 @@ extension Policy {
         "recovery-wait": { String($0.recoveryWait) },
         "screen-lock": { $0.posture.screenLock ? "on" : "off" },
         "verified-boot": { $0.posture.verifiedBoot ? "on" : "off" },
+        "when-push-is-down": { $0.whenPushIsDown.rawValue },
     ]
 
     private static func orNone(_ number: (some BinaryInteger)?) -> String { number.map { String($0) } ?? "none" }

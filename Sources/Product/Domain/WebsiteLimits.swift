@@ -6,6 +6,8 @@ public enum WebsiteLimit: String, Sendable, CaseIterable {
     case loginsMinute = "logins_minute"
     case mailsDay = "mails_day"
     case mailsMonth = "mails_month"
+    /// Mails and text messages in an hour that begin because a push service is down.
+    case outageMessages = "outage_messages"
     case pushesDay = "pushes_day"
     /// Segments of text messages: each of them is paid for.
     case textsDay = "texts_day"
@@ -31,7 +33,7 @@ public enum WebsiteLimit: String, Sendable, CaseIterable {
     var range: ClosedRange<Int> {
         switch self {
         case .held, .users, .loginsDay, .loginsMinute: 1...1_000_000_000
-        case .mailsDay, .mailsMonth, .pushesDay, .textsDay, .textsMonth: 0...1_000_000_000
+        case .mailsDay, .mailsMonth, .outageMessages, .pushesDay, .textsDay, .textsMonth: 0...1_000_000_000
         }
     }
 }
@@ -41,7 +43,7 @@ public enum WebsiteLimit: String, Sendable, CaseIterable {
 public struct WebsiteLimits: Sendable, Equatable {
     private static let defaults: [WebsiteLimit: Int] = [
         .loginsMinute: 60_000, .loginsDay: 5_000_000, .pushesDay: 5_000_000, .mailsDay: 100_000, .textsDay: 10_000,
-        .textsMonth: 100_000,
+        .textsMonth: 100_000, .outageMessages: 1000,
     ]
 
     private var bounds = Self.defaults

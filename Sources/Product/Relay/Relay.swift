@@ -136,6 +136,7 @@ public final class Relay: Sendable {
     let refusals = RefusalBudget<DeviceID>()
     let attestationRefusals = RefusalBudget<UserID>()
     let inFlight = InFlightEntries()
+    let outages = Mutex(PushOutages())
     let seen = SeenChallenges()
     /// The leased mails and text messages that wait for their turn.
     let leasedMessages = LeasedMessages()

@@ -24,7 +24,8 @@ struct ProtocolPagePushTests {
         let push = Push(
             id: try #require(OutboxEntryID("0123456789abcdef0123456789abcdef")),
             challenge: try #require(ChallengeID("9a41d7c05b3e4f6a8c1d2e3f4a5b6c7d")),
-            device: try #require(DeviceID(Sample.device)), deviceToken: Sample.token,
+            user: try #require(UserID(Sample.user)), device: try #require(DeviceID(Sample.device)),
+            deviceToken: Sample.token,
             environment: .production, detail: detail, website: "The Shop", service: "members", ip: "192.0.2.7",
             place: "Berlin, DE", askedAt: Timestamp(milliseconds: 1_800_000_000_999),
             expiresAt: Timestamp(milliseconds: 1_800_000_300_999))

@@ -36,6 +36,7 @@ import World
         #expect(courier.serves(.android, pushToken: token))
         #expect(!courier.serves(.other, pushToken: Sample.token))
         #expect(!courier.serves(.ios, pushToken: token))
+        #expect(courier.service(of: Sample.push(token: token)) == .chosen)
     }
 
     @Test(
@@ -94,6 +95,7 @@ private final class Provider: PushCourier {
     func fault(in pushToken: String, of platform: Platform) -> LocalizedText? {
         pushToken.hasPrefix(prefix) ? nil : LocalizedText("is not \(prefix)", de: "ist nicht \(prefix)")
     }
+    func service(of push: Push) -> PushService { .configured(host: prefix, isUnreachable: false) }
     func send(_ push: Push) async -> DeliveryOutcome { .misconfigured(.message, reason: prefix) }
 }
 
@@ -112,5 +114,8 @@ private final class Provider: PushCourier {
         #expect(await services.send(Sample.push(token: "a1")) == .misconfigured(.message, reason: "a"))
         #expect(await services.send(Sample.push(token: "b1")) == .misconfigured(.message, reason: "b"))
         #expect(await services.send(Sample.push(token: "c1")) == .misconfigured(.message, reason: "a"))
+        for (token, host) in [("a1", "a"), ("b1", "b"), ("c1", "a")] {
+            #expect(services.service(of: Sample.push(token: token)) == .configured(host: host, isUnreachable: false))
+        }
     }
 }

@@ -50,6 +50,8 @@ import World
     @Test func seenPushDelaysTheNextFactor() {
         let cascade = Cascade(factors: Factor.choices)
         #expect(cascade.next(after: tried((.push, .seen)), Self.all) == nil)
+        // A push that was sent late was seen beside another step.
+        #expect(cascade.next(after: tried((.push, .seen), (.totp, .sent)), Self.all) == nil)
         #expect(cascade.next(after: tried((.push, .expired), (.totp, .sent)), Self.all) == .hotp)
     }
 

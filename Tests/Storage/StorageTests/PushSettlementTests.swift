@@ -17,7 +17,8 @@ import World
 
     private static func settlement(_ entry: Int, of challenge: Int, _ step: StepState) -> PushSettlement {
         let push = Push(
-            id: Sample.id(entry), challenge: Sample.id(challenge), device: Sample.id(challenge), deviceToken: "token",
+            id: Sample.id(entry), challenge: Sample.id(challenge), user: Sample.id(challenge),
+            device: Sample.id(challenge), deviceToken: "token",
             environment: .production, detail: .full, website: "Shop", service: nil, ip: nil, place: nil,
             askedAt: Sample.now, expiresAt: Sample.now + .seconds(300))
         return PushSettlement(of: push, step, step == .sent ? nil : "Unregistered", at: Sample.now)

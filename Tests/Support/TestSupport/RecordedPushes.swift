@@ -21,6 +21,8 @@ public final class RecordedPushes<Item: Sendable, Outcome: Sendable>: Sendable {
         var taken = 0
         /// Returns true if a phone belongs to this push service.
         var isServed: @Sendable (Platform, String) -> Bool = { _, _ in true }
+        /// The service that this courier stands for; only for pushes.
+        var service = PushService.configured(host: "push.example", isUnreachable: false)
         var isHolding = false
         var held: [CheckedContinuation<Void, Never>] = []
     }
@@ -95,6 +97,11 @@ extension RecordedPushes: PushCourier where Item == Push, Outcome == DeliveryOut
     public func serveOnly(_ isServed: @escaping @Sendable (_ platform: Platform, _ pushToken: String) -> Bool) {
         state.withLock { $0.isServed = isServed }
     }
+
+    /// Sets the service that this courier stands for.
+    public func stand(for service: PushService) { state.withLock { $0.service = service } }
+
+    public func service(of push: Push) -> PushService { state.withLock { $0.service } }
 
     public func serves(_ platform: Platform, pushToken: String) -> Bool {
         state.withLock { $0.isServed }(platform, pushToken)

@@ -22,7 +22,8 @@ import World
 ///
 /// - The relay is killed and started again.
 /// - Answers arrive late, or are lost when the relay is killed.
-/// - The push service loses pushes, or reports another outcome than the real one.
+/// - The push service loses pushes, or reports another outcome than the real one. At times it cannot
+///   be reached.
 /// - The webhook endpoint is down at times, or fails (`WebhookEndpoint`).
 ///
 /// The store survives each kill, as a database does.
@@ -248,6 +249,9 @@ final class Scenario: PushCourier, KilledScenario, @unchecked Sendable {
     func send(_ push: Push) async -> DeliveryOutcome {
         let loop = EventLoop.current
         await loop?.sleep(for: milliseconds(1..<400))
+        if service(of: push) != .configured(host: "push.example", isUnreachable: false) {
+            return .unavailable(after: nil, reason: "connection refused")
+        }
         let dice = chance(10)
         if dice < 8 {
             clients.post { [clients] in
@@ -259,6 +263,12 @@ final class Scenario: PushCourier, KilledScenario, @unchecked Sendable {
         case 6: return .ambiguous("timeout")
         default: return .retry(after: .seconds(2), reason: "TooManyRequests")
         }
+    }
+
+    /// The push service is away in the last of every three minutes.
+    func service(of push: Push) -> PushService {
+        let minute = world.time.instant().nanoseconds / 60_000_000_000
+        return .configured(host: "push.example", isUnreachable: minute % 3 == 2)
     }
 
     private func decide(_ push: Push) async {

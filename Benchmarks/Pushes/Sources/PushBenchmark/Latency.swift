@@ -98,11 +98,12 @@ private func column(_ value: Double) -> String {
 
 private func samplePush() -> Push {
     guard let id = OutboxEntryID(SystemRandomness().bytes(16)),
-        let challenge = ChallengeID(SystemRandomness().bytes(16)), let device = DeviceID(SystemRandomness().bytes(16))
+        let challenge = ChallengeID(SystemRandomness().bytes(16)), let device = DeviceID(SystemRandomness().bytes(16)),
+        let user = UserID(SystemRandomness().bytes(16))
     else { preconditionFailure("16 bytes are an id") }
     let now = SystemTime().now()
     return Push(
-        id: id, challenge: challenge, device: device, deviceToken: String(repeating: "a1", count: 32),
+        id: id, challenge: challenge, user: user, device: device, deviceToken: String(repeating: "a1", count: 32),
         environment: .production, detail: .full, website: "Example Bank", service: "Online banking",
         ip: "203.0.113.77", place: "Vienna, Austria", askedAt: now, expiresAt: now + .seconds(300))
 }

@@ -27,6 +27,8 @@ public struct LoginOutcome: Sendable, Equatable {
         public let at: Timestamp
         /// The reason for the state, as a text for people.
         public let reason: String?
+        /// The attempts of a push that waits for another one; nil if there was one at most.
+        public let tries: Int64?
     }
 
     /// The place of the phone in comparison with that of the login's address, as the relay judges
@@ -85,7 +87,7 @@ public struct LoginOutcome: Sendable, Equatable {
             steps.append(
                 Step(
                     factor: try step.word("factor"), state: try step.text("state"), at: try step.timestamp("at"),
-                    reason: step["reason"]?.string))
+                    reason: step["reason"]?.string, tries: step["tries"]?.integer))
         }
         self.steps = steps
     }

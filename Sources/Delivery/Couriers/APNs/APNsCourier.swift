@@ -22,6 +22,11 @@ public final class APNsCourier: PushCourier {
         }
     }
 
+    public func service(of push: Push) -> PushService {
+        let host = sender.host(for: push.environment == .sandbox ? .sandbox : .production)
+        return .configured(host: host.name, isUnreachable: host.isDown)
+    }
+
     public func send(_ push: Push) async -> DeliveryOutcome { await sender.send(push.notification) }
 }
 

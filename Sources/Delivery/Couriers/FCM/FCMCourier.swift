@@ -21,6 +21,11 @@ public final class FCMCourier: PushCourier {
         }
     }
 
+    public func service(of push: Push) -> PushService {
+        let host = sender.host
+        return .configured(host: host.name, isUnreachable: host.isDown)
+    }
+
     public func send(_ push: Push) async -> DeliveryOutcome { await sender.send(push.message) }
 }
 

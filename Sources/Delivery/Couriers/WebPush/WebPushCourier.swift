@@ -36,6 +36,8 @@ public final class WebPushCourier: PushCourier {
         }
     }
 
+    public func service(of push: Push) -> PushService { .chosen }
+
     public func send(_ push: Push) async -> DeliveryOutcome {
         let subscription: PushSubscription
         do throws(PushSubscription.Fault) {

@@ -21,7 +21,11 @@ extension Shape {
         "factor": factor.orNull.about("The factor that answered, or the present one"),
         "assurance": word("Assurance", Assurance.self).showing("high").orNull,
         "proof": word("Proof", Proof.self).orNull,
-        "steps": list(of: object(["factor": factor, "state": stepState, "at": time, "reason?": text("410")])),
+        "steps": list(
+            of: object([
+                "factor": factor, "state": stepState, "at": time, "reason?": text("410"),
+                "tries?": integer(2).about("The attempts of a push that waits for another one"),
+            ])),
         "reason?": word("Reason", Reason.self), "context": text("e30").about("What the phone showed, in base64url"),
         "receipt?": jws.about("The answer that the phone signed"), "device?": id,
         "phone_place?": object([

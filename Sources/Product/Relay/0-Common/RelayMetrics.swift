@@ -20,6 +20,8 @@ public struct RelayMetrics: Sendable {
     private let limits: Counters<Limit>
     private let ended: Counters<End>
     private let pushes: Counters<PushOutcomeLabel>
+    private let besidePushes: Counter
+    private let servicesDown = ServicesDownGauge()
     private let messages: Counters<MessageAttempt>
     private let unsentAnnouncements: Counters<UnsentAnnouncement.Reason>
     private let backlog = BacklogGauge()
@@ -94,6 +96,12 @@ public struct RelayMetrics: Sendable {
         ) { $0.labels }
         pushes = registry.counters(
             "twoefay_pushes_total", "Push attempts, by outcome at the push service.", by: "outcome")
+        besidePushes = registry.counter(
+            "twoefay_push_outage_logins_total",
+            "Logins whose next factor began at once, because the push service was down.")
+        registry.gauge(
+            "twoefay_push_services_down", "Push services of the settings that are down, as this relay knows."
+        ) { [servicesDown] in servicesDown.count }
         messages = registry.counters(
             "twoefay_messages_total",
             "Attempts to send a mail or text message, by kind and outcome.",
@@ -194,6 +202,11 @@ extension RelayMetrics {
     func attested(_ outcome: AttestationOutcomeLabel) { attestations.add(outcome) }
 
     func pushed(_ outcome: DeliveryOutcome) { pushes.add(PushOutcomeLabel(outcome)) }
+
+    /// Counts a login that did not wait for its push.
+    func pushWasDown() { besidePushes.add() }
+
+    func recordServicesDown(_ count: Int) { servicesDown.set(count) }
 
     func messaged(_ kind: MessageKind, _ outcome: DeliveryOutcome) {
         messages.add(MessageAttempt(kind: kind, outcome: MessageOutcomeLabel(outcome)))
@@ -314,6 +327,15 @@ private final class HeldRequestGauge: Sendable {
     var count: Int64 { Int64(heldRequests.withLock { $0 }?.count ?? 0) }
 
     func show(_ heldRequests: HeldRequests) { self.heldRequests.withLock { $0 = heldRequests } }
+}
+
+/// The gauge of the push services that are down.
+private final class ServicesDownGauge: Sendable {
+    private let level = Atomic<Int64>(0)
+
+    var count: Int64 { level.load(ordering: .relaxed) }
+
+    func set(_ count: Int) { level.store(Int64(count), ordering: .relaxed) }
 }
 
 /// The gauge of the outbox. It shows the state at the last read.

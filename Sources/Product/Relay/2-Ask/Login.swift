@@ -246,6 +246,9 @@ extension Relay {
         if plan.beginsWithMessage, factor == nil, !stored.life.state.isEnd {
             factor = await advance(challenge.id, because: .asked)
         }
+        if plan.isPushDown, !stored.pushes.isEmpty {
+            factor = await begin(beside: plan.pushes, of: challenge.id) ?? factor
+        }
         log.info(
             "challenge.asked",
             [
@@ -257,7 +260,7 @@ extension Relay {
         // If the expiry differs, an earlier run of this operation stored the challenge. Its pushes
         // are in the outbox, or were sent long ago, so nothing is counted or sent here.
         if stored.life.expiresAt == challenge.life.expiresAt {
-            count(stored, beganWith: factor, wasToPush: !plan.pushes.isEmpty)
+            count(stored, beganWith: stored.factor ?? factor, wasToPush: !plan.pushes.isEmpty)
             usage.count(\.logins, of: website.id, website.name, at: challenge.askedAt)
             usage.count(\.pushes, stored.pushes.count, of: website.id, website.name, at: challenge.askedAt)
             for superseded in stored.superseded { ended(superseded, .superseded) }
@@ -308,11 +311,13 @@ extension Relay {
         let challenge: NewChallenge
         let pushes: [Push]
         let beginsWithMessage: Bool
+        /// Whether the next factor begins beside the pushes.
+        let isPushDown: Bool
         /// Whether a phone may answer.
         let takesPhones: Bool
 
         /// Whether the answer is known before the challenge is stored.
-        var isKnownBefore: Bool { !beginsWithMessage && !challenge.life.state.isEnd }
+        var isKnownBefore: Bool { !beginsWithMessage && !isPushDown && !challenge.life.state.isEnd }
     }
 
     /// Returns the new challenge with its pushes. The ids follow from the operation. Nonce and
@@ -354,7 +359,7 @@ extension Relay {
         }
         let pushes = pushes(
             to: first == .push ? affordable(pushable(subject.phones), by: website.limited) : [], of: id,
-            by: website.displayName, narrowed,
+            user: subject.user, by: website.displayName, narrowed,
             showing: (request.service, request.ip, place), until: expiresAt, at: now, as: operation)
         let isSent = first?.isSent == true
         let challenge = NewChallenge(
@@ -366,6 +371,7 @@ extension Relay {
             next: first.flatMap { next(after: $0, cascade, means, narrowed, at: now, operation) }, askedAt: now)
         return Plan(
             challenge: challenge, pushes: pushes, beginsWithMessage: isSent,
+            isPushDown: isPushDown(pushes, of: subject.user, narrowed),
             takesPhones: narrowed.factors.contains(.push))
     }
 
@@ -433,13 +439,13 @@ extension Relay {
 
     /// Returns the pushes to these phones, which begin now.
     func pushes(
-        to phones: [AskSubject.Phone], of challenge: ChallengeID, by website: String, _ policy: Policy,
+        to phones: [AskSubject.Phone], of challenge: ChallengeID, user: UserID, by website: String, _ policy: Policy,
         showing shown: (service: String?, ip: String?, place: String?), until expiresAt: Timestamp, at now: Timestamp,
         as operation: Operation
     ) -> [Push] {
         phones.map { phone in
             Push(
-                id: operation.identifier("push \(phone.id.text)"), challenge: challenge, device: phone.id,
+                id: operation.identifier("push \(phone.id.text)"), challenge: challenge, user: user, device: phone.id,
                 deviceToken: phone.pushToken, environment: phone.environment, detail: policy.pushDetail,
                 website: website, service: shown.service, ip: shown.ip, place: shown.place, askedAt: now,
                 expiresAt: expiresAt, deliverBy: Push.deliverBy(now, expiresAt, at: now))

@@ -10,7 +10,8 @@ import World
 /// old step as expired and stores the push or code as an outbox entry. It also stores a `next`
 /// entry, which is due at the deadline of the new factor.
 ///
-/// Invariants: at most one step is under way. A step begins only if everything that was read still
+/// Invariants: at most one step is under way, and beside it at most a push whose service is down
+/// (`ChallengeRow.Step.isAside`), or that was sent late. A step begins only if everything that was read still
 /// holds when it is written: the number of steps, the factor's counter, and the state of the
 /// challenge and user. Therefore, if two relays advance the same challenge, only one of them begins
 /// a step. At most one `next` entry exists for each challenge.
@@ -29,6 +30,8 @@ extension Relay {
         case due
         /// The current step was refused or could not be delivered.
         case undeliverable = "came_to_nothing"
+        /// The service of the current step's push is down.
+        case pushDown = "push_down"
         /// The website requested a factor.
         case hand
         /// The user typed a wrong code, and the policy sends another one.
@@ -85,9 +88,14 @@ extension Relay {
         if !cause.interruptsPhone { try await recordSeen(challenge) }
         guard let row = try await cascade(challenge), row.hasNext else { return nil }
         switch cause {
-        case .undeliverable where row.steps.contains { $0.state.isUnderWay }: return nil
+        case .undeliverable where row.steps.contains { $0.state.isUnderWay && !$0.isAside }: return nil
         case .asked:
             if let last = row.steps.last {
+                return BegunStep(factor: last.factor, state: last.state, reason: last.reason, pushes: [])
+            }
+        case .pushDown:
+            // A phone shows the challenge already, or the next factor has begun.
+            if let last = row.steps.last, last.factor != .push || last.state != .queued {
                 return BegunStep(factor: last.factor, state: last.state, reason: last.reason, pushes: [])
             }
         default: break
@@ -119,11 +127,13 @@ extension Relay {
             challenge: row.challenge, user: row.user, factor: factor, after: row.steps.count,
             interruptsPhone: cause.interruptsPhone,
             at: now, limits: limits(policy, row.origin, at: now))
+        step.setsPushAside = cause == .pushDown
         let website = limited(row.account.id, row.account.name, policy: row.account.policy)
         var pushes: [Push] = []
         if factor == .push {
             pushes = self.pushes(
-                to: affordable(pushable(row.phones), by: website), of: row.challenge, by: row.website, policy,
+                to: affordable(pushable(row.phones), by: website), of: row.challenge, user: row.user, by: row.website,
+                policy,
                 showing: Context.shownInPush(row.context), until: row.expiresAt, at: now, as: operation)
             step.pushes = pushes.map { entry(for: $0, at: now) }
         }
@@ -136,6 +146,10 @@ extension Relay {
                 if step.charge == nil { step.refusal = NewStep.notAllowed }
             } else if !mayUse(WebsiteLimit.mails, by: website) {
                 step.refusal = NewStep.websiteLimited
+            }
+            let isForOutage = cause == .pushDown || !cause.interruptsPhone && row.isPushAside
+            if isForOutage, step.refusal == nil, !takeOutageMessage(by: website) {
+                step.refusal = NewStep.outageLimited
             }
         }
         let tried = row.tried + [Cascade.CascadeStep(factor: factor, state: .queued, at: now)]
@@ -162,6 +176,9 @@ extension Relay {
         if factor == .push, begun.factor == .pull { metrics.reached(.push) }
         usage.count(\.pushes, begun.pushes.count, of: website.id, website.name, at: now)
         for push in pushes where begun.pushes.contains(push.id) { send(push) }
+        if begun.factor == .push, isPushDown(pushes, of: row.user, policy) {
+            spawn { [pushes] in _ = await self.begin(beside: pushes, of: row.challenge) }
+        }
         if let code = step.code, begun.state != .refused {
             if factor == .mail { startMail(code.id, of: website) } else { startDelivery(code.id) }
         }

@@ -17,6 +17,8 @@ public protocol CascadeStore: Sendable {
     /// Deletes the entry that would begin the next factor, if the challenge still has this number
     /// of steps. If another step has begun meanwhile, the entry belongs to that step and is kept.
     func dropNext(_ challenge: ChallengeID, after steps: Int) async throws(StoreFailure)
+    /// Records that the queued push of the challenge waits for its service.
+    func setPushAside(_ challenge: ChallengeID) async throws(StoreFailure)
 }
 
 /// An open challenge with the factors of its user.
@@ -73,6 +75,18 @@ public struct CascadeRow: Sendable, Equatable {
     var tried: [Cascade.CascadeStep] {
         steps.map { Cascade.CascadeStep(factor: $0.factor, state: $0.state, at: $0.at) }
     }
+
+    /// Whether the challenge goes on beside a push whose service is down.
+    var isPushAside: Bool { steps.contains(where: \.isAside) }
+}
+
+extension ChallengeRow.Step {
+    /// The reason of a push whose service is down.
+    public static let pushDown = "push_down"
+
+    /// Whether it waits in the background: a push whose service is down. It keeps no other step from
+    /// beginning.
+    var isAside: Bool { factor == .push && state == .queued && reason == Self.pushDown }
 }
 
 /// The website of a challenge, as its limits are found.
@@ -98,6 +112,8 @@ public struct NewStep: Sendable {
     /// `seen`).
     public let interruptsPhone: Bool
     public let at: Timestamp
+    /// Whether the step begins beside a queued push, which stays queued.
+    public var setsPushAside = false
     /// The reason if the step is refused at once; nil otherwise.
     public var refusal: String?
     /// The pushes of the step, one for each phone. Beyond the user's push limit none is written,
@@ -118,6 +134,8 @@ public struct NewStep: Sendable {
     public static let limited = "limited"
     /// The reason of a mail or text message if the website has used up what its policy allows.
     public static let websiteLimited = "website_limited"
+    /// The reason of a mail or text message if the website has used up those of outages.
+    public static let outageLimited = "outage_limited"
 
     /// The initial state of the step. A factor with codes that the user has already (app, token,
     /// recovery code) counts as sent at once. Other factors are queued.

@@ -71,6 +71,7 @@ public struct LeasedEntry: Sendable, Equatable {
 /// A push as the relay builds it again from the store.
 public struct PushRow: Sendable, Equatable {
     public let challenge: ChallengeID
+    public let user: UserID
     public let device: DeviceID
     /// The device token; empty if the phone cannot be pushed any more.
     public let deviceToken: String
@@ -84,10 +85,12 @@ public struct PushRow: Sendable, Equatable {
     public let attempts: Int
 
     public init(
-        challenge: ChallengeID, device: DeviceID, deviceToken: String, environment: PushEnvironment, policy: String,
+        challenge: ChallengeID, user: UserID, device: DeviceID, deviceToken: String, environment: PushEnvironment,
+        policy: String,
         website: String, context: [UInt8], askedAt: Timestamp, expiresAt: Timestamp, attempts: Int
     ) {
         self.challenge = challenge
+        self.user = user
         self.device = device
         self.deviceToken = deviceToken
         self.environment = environment

@@ -74,8 +74,8 @@ extension Relay {
         guard let row = found ?? nil else { return }
         let shown = Context.shownInPush(row.context)
         let push = Push(
-            id: entry.id, challenge: row.challenge, device: row.device, deviceToken: row.deviceToken,
-            environment: row.environment,
+            id: entry.id, challenge: row.challenge, user: row.user, device: row.device,
+            deviceToken: row.deviceToken, environment: row.environment,
             // If the policy cannot be read any more, the push shows the least, because the website
             // may have chosen minimal detail.
             detail: (try? policies.policy(changedBy: row.policy))?.pushDetail ?? .minimal, website: row.website,

@@ -8,6 +8,7 @@ public struct Push: Sendable, Equatable {
     /// by it.
     public let id: OutboxEntryID
     public let challenge: ChallengeID
+    public let user: UserID
     public let device: DeviceID
     public let deviceToken: String
     public let environment: PushEnvironment
@@ -26,12 +27,13 @@ public struct Push: Sendable, Equatable {
     public internal(set) var attempts: Int
 
     public init(
-        id: OutboxEntryID, challenge: ChallengeID, device: DeviceID, deviceToken: String,
+        id: OutboxEntryID, challenge: ChallengeID, user: UserID, device: DeviceID, deviceToken: String,
         environment: PushEnvironment, detail: PushDetail, website: String, service: String?, ip: String?,
         place: String?, askedAt: Timestamp, expiresAt: Timestamp, deliverBy: Timestamp? = nil, attempts: Int = 0
     ) {
         self.id = id
         self.challenge = challenge
+        self.user = user
         self.device = device
         self.deviceToken = deviceToken
         self.environment = environment
@@ -47,6 +49,16 @@ public struct Push: Sendable, Equatable {
     }
 }
 
+/// The push service of one phone, as far as its failures tell something about other phones.
+public enum PushService: Sendable, Hashable {
+    /// A host that the operator has configured.
+    ///
+    /// - Parameter isUnreachable: whether the courier knows that it cannot connect to the host now.
+    case configured(host: String, isUnreachable: Bool)
+    /// A host that the user has chosen.
+    case chosen
+}
+
 /// A courier to a push service. An implementation answers within ten seconds, and before the push's
 /// `deliverBy`.
 public protocol PushCourier: Sendable {
@@ -55,6 +67,8 @@ public protocol PushCourier: Sendable {
     /// The fault in a device token that a phone of this platform presents; nil if the service knows
     /// of none.
     func fault(in pushToken: String, of platform: Platform) -> LocalizedText?
+    /// The service that sends this push.
+    func service(of push: Push) -> PushService
     func send(_ push: Push) async -> DeliveryOutcome
 }
 
@@ -64,6 +78,9 @@ extension PushCourier {
 
     /// The default: any text may be a token.
     public func fault(in pushToken: String, of platform: Platform) -> LocalizedText? { nil }
+
+    /// The default: one service of the operator.
+    public func service(of push: Push) -> PushService { .configured(host: "push", isUnreachable: false) }
 
     /// Whether a push to the phone is possible. If none of the user's phones has a key (`canAsk` is
     /// false), no phone can poll `/pending`. A token that cannot be right is then an error to

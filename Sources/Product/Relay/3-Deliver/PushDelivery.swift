@@ -22,6 +22,10 @@ extension Push {
     /// The longest delay until the next outbox round leases a rescheduled push.
     static let round = Duration.seconds(2)
 
+    /// The least pause before another attempt while the service is down. It grows from 5 to 20
+    /// seconds, because many pushes wait then.
+    var outagePause: Duration { Self.pause * (1 << min(attempts, 2)) }
+
     /// The time by which the relay knows whether a push can reach the user: a third of the
     /// challenge's lifetime. The rest is left for the next factor.
     static func end(of askedAt: Timestamp, _ expiresAt: Timestamp) -> Timestamp {
@@ -34,8 +38,11 @@ extension Push {
         return now < end ? end : min(now + lastTry, expiresAt)
     }
 
-    /// Whether enough time is left for another attempt that begins at `due`.
+    /// Whether enough time is left for another attempt that begins at `due`, and for the next factor.
     func mayWait(until due: Timestamp) -> Bool { due + Self.round <= Self.end(of: askedAt, expiresAt) }
+
+    /// Whether another attempt that begins at `due` can still reach the user.
+    func isInTime(at due: Timestamp) -> Bool { due + Self.round <= expiresAt }
 }
 
 /// The delivery of a push: one attempt hands the push to the push service, and the outcome is
@@ -43,7 +50,8 @@ extension Push {
 ///
 /// Invariants: this relay makes one attempt for an entry at a time (`inFlight`). A push is
 /// rescheduled only within the first third of the challenge's lifetime, so that enough time is left
-/// for the next factor. After an attempt with an ambiguous outcome the push is sent once more with
+/// for the next factor. While its service is down, it is rescheduled until the challenge ends, and
+/// the next factor begins beside it. After an attempt with an ambiguous outcome the push is sent once more with
 /// the same id.
 ///
 /// Failures: the store fails after the attempt. The outcome then stays in memory (`unsettled`) and
@@ -75,6 +83,7 @@ extension Relay {
         guard time.now() < push.expiresAt else { return await settle(push, .expired, "expired unsent") }
         let outcome = await courier.send(push)
         metrics.pushed(outcome)
+        note(outcome, of: push, by: courier)
         let now = time.now()
         switch outcome {
         case .accepted: await settle(push, .sent, nil)
@@ -130,8 +139,12 @@ extension Relay {
     }
 
     private func postpone(_ push: Push, by pause: Duration, _ reason: String) async {
-        let due = time.now() + pause
-        guard push.mayWait(until: due) else { return await settle(push, .undeliverable, reason) }
+        let isDown = isServiceDown(of: push)
+        let due = time.now() + (isDown ? max(pause, push.outagePause) : pause)
+        let leavesTime = push.mayWait(until: due)
+        guard leavesTime || isDown && push.isInTime(at: due) else {
+            return await settle(push, .undeliverable, reason)
+        }
         let isOurs = try? await withStore("deliver") { () async throws(StoreFailure) in
             try await store.postpone(push.id, by: id, until: due)
         }
@@ -139,6 +152,7 @@ extension Relay {
         // entry. If the store does not answer, the entry is due again when the lease ends.
         guard isOurs != false else { return log.info("push.overtaken", fields(of: push, reason)) }
         log.warning("push.postponed", fields(of: push, reason))
+        if !leavesTime { await beginBesidePush(of: push.challenge) }
     }
 
     private func fields(of push: Push, _ reason: String?, _ outcome: StepState? = nil) -> LogFields {

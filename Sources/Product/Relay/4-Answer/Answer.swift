@@ -43,14 +43,17 @@ public struct ChallengeRow: Sendable, Equatable {
         public let factor: Factor
         public let state: StepState
         public let at: Timestamp
-        /// The reason why the step failed.
+        /// The reason why the step failed, or waits.
         public let reason: String?
+        /// The attempts of a queued push; nil if they were not read.
+        public let tries: Int?
 
-        public init(factor: Factor, state: StepState, at: Timestamp, reason: String? = nil) {
+        public init(factor: Factor, state: StepState, at: Timestamp, reason: String? = nil, tries: Int? = nil) {
             self.factor = factor
             self.state = state
             self.at = at
             self.reason = reason
+            self.tries = tries
         }
     }
 

@@ -16,6 +16,7 @@ extension ChallengeResult {
                         "factor": .word(step.factor), "state": .word(step.state), "at": .string(step.at.rfc3339),
                     ]
                     if let reason = step.reason { shown.set("reason", .string(reason)) }
+                    if let tries = step.tries, tries > 1 { shown.set("tries", .integer(Int64(tries))) }
                     return .object(shown)
                 }),
         ]

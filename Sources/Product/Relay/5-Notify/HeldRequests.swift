@@ -139,6 +139,9 @@ public final class HeldRequests: Sendable {
         if hasMore { later { self.fire(list) } }
     }
 
+    /// Whether a request waits for this event.
+    func isAwaited(_ event: Event) -> Bool { waiting.withLock { $0.isAwaited(event) } }
+
     public var isEmpty: Bool { count == 0 }
 
     public var count: Int { waiting.withLock { $0.count } }

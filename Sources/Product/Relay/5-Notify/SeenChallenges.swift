@@ -82,7 +82,7 @@ extension Relay {
         guard !row.life.state.isEnd, let at = seen.time(of: row.id) else { return row.steps }
         return row.steps.map { step in
             let isShown = [.push, .pull].contains(step.factor) && [.queued, .sent].contains(step.state)
-            return isShown ? ChallengeRow.Step(factor: step.factor, state: .seen, at: at) : step
+            return isShown ? ChallengeRow.Step(factor: step.factor, state: .seen, at: at, reason: step.reason) : step
         }
     }
 }

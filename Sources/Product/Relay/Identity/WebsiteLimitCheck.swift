@@ -74,6 +74,17 @@ extension Relay {
         startDelivery(entry)
     }
 
+    /// Counts a message that begins because a push service is down. Returns false if the website has
+    /// used up those of the hour at this relay.
+    func takeOutageMessage(by website: LimitedWebsite) -> Bool {
+        let now = time.now()
+        let pause = usage.update(website.id, website.name, at: now) { record in
+            record.outage.take(limit: website.limits[.outageMessages], others: 0, at: now)
+        }
+        if pause != nil { reached(.outageMessages, by: website) }
+        return pause == nil
+    }
+
     /// Returns which limit of text messages is used up, as far as this relay knows.
     func textLimit(of website: LimitedWebsite) -> WebsiteLimit {
         guard let most = website.limits[.textsMonth],

@@ -16,7 +16,7 @@ import World
 /// Tolerance: a limit may be exceeded by what the other relays have counted since the last read,
 /// and by the requests that are in work. A relay that is killed loses the counts of the last five
 /// seconds. In a minute, only those logins of other relays count that became known by a read soon
-/// after another one (`LoginMinute.rebase`).
+/// after another one (`UsageWindow.rebase`).
 ///
 /// Tested in `WebsiteUsageTests.swift`.
 final class WebsiteUsage: Sendable {
@@ -40,7 +40,9 @@ final class WebsiteUsage: Sendable {
         var users: Int64?
         /// Counts of a former day that are not written yet.
         var former: (day: UsageDay, counts: UsageCounts)?
-        var minute = LoginMinute()
+        var minute = UsageWindow(length: UsageWindow.minute)
+        /// The messages that began because a push service was down.
+        var outage = UsageWindow(length: .seconds(3600))
         /// When the counts of others were read last on this day; nil if they were not.
         var othersReadAt: Instant?
         /// The limits that were known when the website called last.
@@ -64,7 +66,7 @@ final class WebsiteUsage: Sendable {
             case .textsDay: texts.day
             case .textsMonth: texts.month
             case .users: users
-            case .held: nil
+            case .held, .outageMessages: nil
             }
         }
 
@@ -77,7 +79,7 @@ final class WebsiteUsage: Sendable {
             if !isSameMonth { texts.month = 0 }
             day = today
             (own, others, written, users, texts.day) = (UsageCounts(), UsageCounts(), nil, nil, 0)
-            (minute, othersReadAt, knowsEarlierDays) = (LoginMinute(), nil, false)
+            (minute, othersReadAt, knowsEarlierDays) = (UsageWindow(length: UsageWindow.minute), nil, false)
         }
     }
 
@@ -85,7 +87,7 @@ final class WebsiteUsage: Sendable {
     private let readAt = Mutex<Instant?>(nil)
 
     /// Whether the counts of other relays have not been read for a minute.
-    func isReadDue(at now: Instant) -> Bool { readAt.withLock { $0 }.map { now - $0 >= LoginMinute.length } ?? true }
+    func isReadDue(at now: Instant) -> Bool { readAt.withLock { $0 }.map { now - $0 >= UsageWindow.minute } ?? true }
 
     func wasRead(at now: Instant) { readAt.withLock { $0 = now } }
 
@@ -150,14 +152,18 @@ public struct UsageCounts: Sendable, Equatable {
     }
 }
 
-/// The requests for logins in the present minute. A refused one does not count.
-struct LoginMinute {
+/// The uses in a span of time that begins with the first, such as the requests for logins in a
+/// minute. A refused one does not count.
+struct UsageWindow {
+    let length: Duration
     private var start: Timestamp?
     private var own: Int64 = 0
-    /// The logins of the other relays when the minute began.
+    /// The uses of the other relays when the window began.
     private var othersAtStart: Int64 = 0
 
-    static let length = Duration.seconds(60)
+    static let minute = Duration.seconds(60)
+
+    init(length: Duration) { self.length = length }
 
     func used(others: Int64) -> Int64 { own + max(0, others - othersAtStart) }
 
@@ -167,10 +173,12 @@ struct LoginMinute {
     /// since then. Most of these are older than the minute, and must not use it up.
     mutating func rebase(from known: Int64, to others: Int64) { othersAtStart += others - known }
 
-    /// Counts a request, unless the limit is reached. Returns the time until the next minute if it is.
+    /// Counts a use, unless the limit is reached. Returns the time until the next window if it is.
     mutating func take(limit: Int?, others: Int64, at now: Timestamp) -> Duration? {
-        if let start, (Duration.zero..<Self.length).contains(now - start) {
-            if let limit, used(others: others) >= limit { return start + Self.length - now }
+        if let start, (Duration.zero..<length).contains(now - start) {
+            if let limit, used(others: others) >= limit { return start + length - now }
+        } else if let limit, limit <= 0 {
+            return length
         } else {
             (start, own, othersAtStart) = (now, 0, others)
         }

@@ -5,8 +5,8 @@ import Relay
 import Storage
 import World
 
-/// The use of one of a website's limits, at all relays together. Held requests and the
-/// logins of a minute are not in the store.
+/// The use of one of a website's limits, at all relays together. Held requests, the logins of a
+/// minute and the messages of outages are not in the store.
 struct LimitUse: Equatable {
     let limit: WebsiteLimit
     let used: Int64
@@ -23,7 +23,7 @@ struct LimitUse: Equatable {
         return WebsiteLimit.allCases.compactMap { limit in
             let used: Int64? =
                 switch limit {
-                case .held, .loginsMinute: nil
+                case .held, .loginsMinute, .outageMessages: nil
                 case .loginsDay: totals.others.logins
                 case .mailsDay: totals.others.mails
                 case .mailsMonth: totals.others.mails + totals.earlier.mails

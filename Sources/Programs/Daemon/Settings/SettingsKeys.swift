@@ -321,6 +321,9 @@ public enum SettingsKeys {
             "The maximum number of mails of the website in a day (UTC), or none. Notices about accounts are counted, "
             + "and sent beyond it.",
         "limit-mails-month": "The maximum number of mails of the website in a month (UTC), or none.",
+        "limit-outage-messages":
+            "The maximum number of mails and text messages of the website in an hour that one relay begins because a "
+            + "push service is down, or none. Beyond it the next factor begins.",
         "limit-pushes-day":
             "The maximum number of pushes of the website in a day (UTC), or none. Beyond it a phone finds the login when "
             + "it polls.",
@@ -380,6 +383,9 @@ public enum SettingsKeys {
         "verified-boot":
             "Whether a phone can approve only if its system was the manufacturer's, as far as that was attested: on or "
             + "off.",
+        "when-push-is-down":
+            "What a login does while its push service is known to be down: next (the next factor begins at once, and the "
+            + "push follows when it can) or wait (the next factor begins after push_deadline).",
     ]
 
     /// The text above each group of keys in the example.

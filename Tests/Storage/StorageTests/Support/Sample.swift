@@ -283,7 +283,7 @@ enum Sample {
         _ = try await store.push(id(18))
         for (number, step) in [(18, StepState.sent), (19, .refused)] {
             let push = Push(
-                id: id(number), challenge: id(number), device: id(number), deviceToken: "token",
+                id: id(number), challenge: id(number), user: id(number), device: id(number), deviceToken: "token",
                 environment: .production, detail: .full, website: "Shop", service: nil, ip: nil, place: nil,
                 askedAt: now, expiresAt: later)
             let settlement =
@@ -467,6 +467,7 @@ enum Sample {
                 challenge: id(number), user: id(number), factor: factor, after: 1, interruptsPhone: true, at: now,
                 limits: limits)
             step.next = NewChallenge.NextFactor(id: id(number + 6000), due: later, holder: nil)
+            step.setsPushAside = factor == .totp
             if factor == .push {
                 step.pushes = [
                     NewChallenge.PushEntry(id: id(number + 7000), device: id(number), leasedUntil: later, holder: relay)
@@ -482,6 +483,7 @@ enum Sample {
         }
         _ = try await store.begun(by: id(60))
         try await store.dropNext(id(60), after: 2)
+        try await store.setPushAside(id(60))
         _ = try await store.codes(for: id(63), of: id(63), recovery: key(63), isTemporary: true, at: now, as: id(63))
         let kinds: [UsedCode.Kind] = [
             .own(counter: 0, becomes: 1), .sent(counter: 0), .recovery(digest: key(64)),

@@ -69,15 +69,18 @@ private let auditBegin = Statement.audit(
     \(Audit.once)
     """)
 
-/// Part 2 ends the step before it.
+/// Part 2 ends the step before it. A push whose service is down stays queued instead.
 extension BeginScript {
-    var leaveBehind: [BoundStatement] { [expireStep(now: now, challenge: challenge, operation: .id(operation))] }
+    var leaveBehind: [BoundStatement] {
+        (step.setsPushAside ? [CascadeSteps.setAside(step.challenge, by: operation)] : [])
+            + [expireStep(now: now, challenge: challenge, operation: .id(operation))]
+    }
 }
 
 private let expireStep = Statement(
     """
     UPDATE step SET state = 'expired', at = :now
-    WHERE challenge_id = :challenge AND state IN ('queued', 'sent', 'seen') AND \(Guards.audited)
+    WHERE challenge_id = :challenge AND \(CascadeSteps.underWay()) AND \(Guards.audited)
     """)
 
 /// Part 3 puts the pushes into the outbox. This relay has the lease on them.

@@ -66,14 +66,21 @@ enum ChallengeSteps {
     /// The columns of the alias `s`.
     static let columns = "SELECT s.factor, s.state, s.at, s.reason FROM"
 
-    static func read(_ row: Row) throws(StoreFailure) -> ChallengeRow.Step {
+    static func read(_ row: Row, tries: Int64? = nil) throws(StoreFailure) -> ChallengeRow.Step {
         ChallengeRow.Step(
             factor: try row.word("factor"), state: try row.word("state"), at: try row.timestamp("at"),
-            reason: try row.optionalText("reason"))
+            reason: try row.optionalText("reason"), tries: tries.map { Int($0) })
     }
 }
 
 extension Store {
+    public func setPushAside(_ challenge: ChallengeID) async throws(StoreFailure) {
+        let id = SQLValue.id(challenge)
+        let script = Script(
+            "push down", writes: [CascadeSteps.hold(challenge: id), CascadeSteps.markAside(challenge: id)])
+        try await run(Query(script: script) { _ in () })
+    }
+
     public func dropNext(_ challenge: ChallengeID, after steps: Int) async throws(StoreFailure) {
         let id = SQLValue.id(challenge)
         let script = Script(
@@ -96,6 +103,32 @@ enum CascadeSteps {
     /// Locks the challenge's row, so that changes of its steps run one after the other.
     static let hold = Statement("UPDATE challenge SET state = state WHERE id = :challenge")
 
+    /// The condition that a step is under way. A queued push whose service is down is not: it waits
+    /// beside the other steps.
+    ///
+    /// - Parameter alias: the alias of the table with a dot.
+    static func underWay(_ alias: String = "") -> String {
+        """
+        (\(alias)state IN ('sent', 'seen')
+        OR \(alias)state = 'queued' AND coalesce(\(alias)reason, '') <> '\(ChallengeRow.Step.pushDown)')
+        """
+    }
+
+    /// Records that a queued push waits for its service.
+    static let markAside = Statement(pushDown)
+
+    /// The same in a script. The statement must follow the audit row of the change.
+    static func setAside(_ challenge: ChallengeID, by operation: Operation) -> BoundStatement {
+        markAsideInChange(challenge: .id(challenge), operation: .id(operation))
+    }
+
+    private static let markAsideInChange = Statement("\(pushDown) AND \(Guards.audited)")
+
+    private static let pushDown = """
+        UPDATE step SET reason = '\(ChallengeRow.Step.pushDown)'
+        WHERE challenge_id = :challenge AND factor = 'push' AND state = 'queued'
+        """
+
     /// Makes the next factor due at once if no step is under way any more. The statement must
     /// follow the audit row of the change.
     static func makeDue(_ challenge: ChallengeID, at now: Timestamp, by operation: Operation) -> BoundStatement {
@@ -112,7 +145,7 @@ enum CascadeSteps {
     /// A step of the entry's challenge is unfinished.
     private static let isUnderWay = """
         EXISTS (SELECT 1 FROM step s
-        WHERE s.challenge_id = outbox.challenge_id AND s.state IN ('queued', 'sent', 'seen'))
+        WHERE s.challenge_id = outbox.challenge_id AND \(underWay("s.")))
         """
 
     /// Makes the next factors due for all open challenges of a user.

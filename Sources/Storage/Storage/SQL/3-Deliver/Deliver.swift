@@ -76,7 +76,7 @@ extension Store {
             ) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 return PushRow(
-                    challenge: try row.id("challenge_id"), device: try row.id("device_id"),
+                    challenge: try row.id("challenge_id"), user: try row.id("user_id"), device: try row.id("device_id"),
                     deviceToken: try row.pushToken("push_token"), environment: try row.word("environment"),
                     policy: try row.text("policy"), website: try row.text("display_name"),
                     context: try row.context("context"), askedAt: try row.timestamp("asked_at"),
@@ -87,7 +87,7 @@ extension Store {
 
 private let pushOfEntry = Statement(
     """
-    SELECT c.id AS challenge_id, d.id AS device_id, d.environment, c.policy, w.display_name, c.context, c.asked_at,
+    SELECT c.id AS challenge_id, c.user_id, d.id AS device_id, d.environment, c.policy, w.display_name, c.context, c.asked_at,
     c.expires_at, o.attempts, CASE d.state WHEN 'active' THEN d.push_token ELSE '' END AS push_token
     FROM outbox o JOIN challenge c ON c.id = o.challenge_id JOIN device d ON d.id = o.device_id
     JOIN website w ON w.id = c.website_id

@@ -36,9 +36,11 @@ enum StepSettlement {
     private static let markSent = Statement(
         "UPDATE challenge SET state = 'sent' WHERE id = :challenge AND state = 'asked' AND \(Guards.audited)")
 
+    /// The website still sees that another factor began because the push service was down.
     private static let stepSent = Statement(
         """
-        UPDATE step SET state = 'sent', at = :now, reason = :reason
+        UPDATE step SET state = 'sent', at = :now,
+        reason = coalesce(:reason, CASE WHEN reason = '\(ChallengeRow.Step.pushDown)' THEN reason END)
         WHERE challenge_id = :challenge AND factor = :factor AND state = 'queued' AND \(Guards.audited)
         """)
 

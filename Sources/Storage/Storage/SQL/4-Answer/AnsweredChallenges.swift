@@ -23,7 +23,9 @@ extension Store: AnswerStore {
             Query(script: Script("challenge", reads: [challenge, steps])) { rows throws(StoreFailure) in
                 guard let row = rows[0].first else { return nil }
                 var steps: [ChallengeRow.Step] = []
-                for step in rows[1] { steps.append(try ChallengeSteps.read(step)) }
+                for step in rows[1] {
+                    steps.append(try ChallengeSteps.read(step, tries: try step.optionalInteger("tries")))
+                }
                 return try Challenges.read(row, steps)
             })
     }
@@ -47,9 +49,13 @@ private let stepsOfUser = Statement("\(stepColumns) {c.id = :challenge AND c.use
 private let stepsOfWebsite = Statement(
     "\(stepColumns) {c.id = :challenge AND c.website_id = :website} ORDER BY s.ordinal")
 
-/// Reads steps through their challenge, so that another owner's challenge reads as not found.
-private let stepColumns =
-    "\(ChallengeSteps.columns) challenge c JOIN step s ON s.challenge_id = c.id WHERE"
+/// Reads steps through their challenge, so that another owner's challenge reads as not found. A
+/// queued push has the attempts that it was leased for, beside the first one.
+private let stepColumns = """
+    SELECT s.factor, s.state, s.at, s.reason, CASE WHEN s.factor = 'push' AND s.state = 'queued' THEN
+    (SELECT max(o.attempts) + 1 FROM outbox o WHERE o.challenge_id = s.challenge_id AND o.kind = 'push') END AS tries
+    FROM challenge c JOIN step s ON s.challenge_id = c.id WHERE
+    """
 
 extension Store {
     public func challenge(
