@@ -246,23 +246,6 @@ import World
             try await explained(asked, fixture) == "push queued (push_down), sms refused (no such number), mail sent")
     }
 
-    /// An answer is lost, and the website repeats its request.
-    @Test(arguments: StoreKind.all) func repeatedLoginBeginsNothingTwice(kind: StoreKind) async throws {
-        let fixture = try await fixture(kind, .mail, .sms)
-        let operation = fixture.rig.relay.operations.new(isRepeatable: true)
-        let answers = try await fixture.rig.on { [ada = fixture.ada, shop = fixture.shop] relay in
-            var answers: [OpenedChallenge] = []
-            for each in [operation, relay.operations.again(operation.id)] {
-                answers.append(try await relay.login(LoginRequest(subject: .token(ada)), by: shop, as: each))
-            }
-            return answers
-        }
-        await fixture.rig.settled()
-        #expect(answers[0] == answers[1] && answers[0].factor == .sms)
-        #expect(try await explained(answers[0], fixture) == "push queued (push_down), sms sent")
-        #expect(fixture.rig.texts.sent.count == 1 && fixture.rig.pushes.sent.count == 1)
-    }
-
     /// The relay dies after it has stored the login: at the deadline of the push another one begins
     /// the next factor.
     @Test(arguments: StoreKind.all) func deadlineOfThePushStays(kind: StoreKind) async throws {
