@@ -58,8 +58,7 @@ extension AppFile {
               spare.fill(0);
             }
 
-            const x = new Uint32Array(16);
-            const z = new Int32Array(16);
+            const x = new Int32Array(16);
 
             /** BlockMix: the blocks with an even number come first, then the others. */
             function mixBlocks(words, spare, r) {
@@ -72,29 +71,36 @@ extension AppFile {
               words.set(spare);
             }
 
-            /** The indexes of the quarter-rounds of a double round of Salsa20: columns, then rows. */
-            const quarters = [
-              [0, 4, 8, 12], [5, 9, 13, 1], [10, 14, 2, 6], [15, 3, 7, 11],
-              [0, 1, 2, 3], [5, 6, 7, 4], [10, 11, 8, 9], [15, 12, 13, 14],
-            ];
-
-            /** Salsa20/8 of `x`, in place. */
+            /**
+             * Salsa20/8 of `x`, in place: four double rounds, of the columns and then of the rows. Variables in
+             * place of an array make it twice as fast, which counts on a slow phone.
+             */
             function salsa() {
-              z.set(x);
+              let x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3], x4 = x[4], x5 = x[5], x6 = x[6], x7 = x[7];
+              let x8 = x[8], x9 = x[9], x10 = x[10], x11 = x[11], x12 = x[12], x13 = x[13], x14 = x[14], x15 = x[15];
+              let s;
               for (let round = 0; round < 4; round += 1) {
-                for (let q = 0; q < 8; q += 1) {
-                  const [a, b, c, d] = quarters[q];
-                  let sum = z[a] + z[d] | 0;
-                  z[b] ^= (sum << 7) | (sum >>> 25);
-                  sum = z[b] + z[a] | 0;
-                  z[c] ^= (sum << 9) | (sum >>> 23);
-                  sum = z[c] + z[b] | 0;
-                  z[d] ^= (sum << 13) | (sum >>> 19);
-                  sum = z[d] + z[c] | 0;
-                  z[a] ^= (sum << 18) | (sum >>> 14);
-                }
+                s = (x0 + x12) | 0; x4 ^= (s << 7) | (s >>> 25); s = (x4 + x0) | 0; x8 ^= (s << 9) | (s >>> 23);
+                s = (x8 + x4) | 0; x12 ^= (s << 13) | (s >>> 19); s = (x12 + x8) | 0; x0 ^= (s << 18) | (s >>> 14);
+                s = (x5 + x1) | 0; x9 ^= (s << 7) | (s >>> 25); s = (x9 + x5) | 0; x13 ^= (s << 9) | (s >>> 23);
+                s = (x13 + x9) | 0; x1 ^= (s << 13) | (s >>> 19); s = (x1 + x13) | 0; x5 ^= (s << 18) | (s >>> 14);
+                s = (x10 + x6) | 0; x14 ^= (s << 7) | (s >>> 25); s = (x14 + x10) | 0; x2 ^= (s << 9) | (s >>> 23);
+                s = (x2 + x14) | 0; x6 ^= (s << 13) | (s >>> 19); s = (x6 + x2) | 0; x10 ^= (s << 18) | (s >>> 14);
+                s = (x15 + x11) | 0; x3 ^= (s << 7) | (s >>> 25); s = (x3 + x15) | 0; x7 ^= (s << 9) | (s >>> 23);
+                s = (x7 + x3) | 0; x11 ^= (s << 13) | (s >>> 19); s = (x11 + x7) | 0; x15 ^= (s << 18) | (s >>> 14);
+                s = (x0 + x3) | 0; x1 ^= (s << 7) | (s >>> 25); s = (x1 + x0) | 0; x2 ^= (s << 9) | (s >>> 23);
+                s = (x2 + x1) | 0; x3 ^= (s << 13) | (s >>> 19); s = (x3 + x2) | 0; x0 ^= (s << 18) | (s >>> 14);
+                s = (x5 + x4) | 0; x6 ^= (s << 7) | (s >>> 25); s = (x6 + x5) | 0; x7 ^= (s << 9) | (s >>> 23);
+                s = (x7 + x6) | 0; x4 ^= (s << 13) | (s >>> 19); s = (x4 + x7) | 0; x5 ^= (s << 18) | (s >>> 14);
+                s = (x10 + x9) | 0; x11 ^= (s << 7) | (s >>> 25); s = (x11 + x10) | 0; x8 ^= (s << 9) | (s >>> 23);
+                s = (x8 + x11) | 0; x9 ^= (s << 13) | (s >>> 19); s = (x9 + x8) | 0; x10 ^= (s << 18) | (s >>> 14);
+                s = (x15 + x14) | 0; x12 ^= (s << 7) | (s >>> 25); s = (x12 + x15) | 0; x13 ^= (s << 9) | (s >>> 23);
+                s = (x13 + x12) | 0; x14 ^= (s << 13) | (s >>> 19); s = (x14 + x13) | 0; x15 ^= (s << 18) | (s >>> 14);
               }
-              for (let at = 0; at < 16; at += 1) x[at] = x[at] + z[at] | 0;
+              x[0] += x0; x[1] += x1; x[2] += x2; x[3] += x3;
+              x[4] += x4; x[5] += x5; x[6] += x6; x[7] += x7;
+              x[8] += x8; x[9] += x9; x[10] += x10; x[11] += x11;
+              x[12] += x12; x[13] += x13; x[14] += x14; x[15] += x15;
             }
 
             """#)

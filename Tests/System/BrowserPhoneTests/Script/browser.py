@@ -11,7 +11,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 # Nothing takes so long; a machine may be slow.
-PATIENCE = 90
+PATIENCE = 180
 
 NAMED = """
 const [css, name] = arguments;
