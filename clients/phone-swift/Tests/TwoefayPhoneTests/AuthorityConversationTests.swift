@@ -3,7 +3,7 @@ import Testing
 import TwoefayPhone
 
 /// The next authority of the real relay, which clients/phone-swift/test announces.
-struct PinConversationTests {
+struct AuthorityConversationTests {
     @Test func phoneLearnsTheNextAuthority() async throws {
         let relay = try RealRelay()
         let shop = try relay.website()
