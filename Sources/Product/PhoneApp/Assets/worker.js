@@ -80,8 +80,8 @@ function keptHeaders(response) {
 
 /** What the person accepts. A release that changes none of it has only another name. */
 function content(text) {
-  const { files, relays } = JSON.parse(text);
-  return JSON.stringify([files, relays]);
+  const { files, relays, takes_assertions } = JSON.parse(text);
+  return JSON.stringify([files, relays, takes_assertions]);
 }
 
 self.addEventListener("message", (event) => {

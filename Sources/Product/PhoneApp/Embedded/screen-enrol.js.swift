@@ -31,7 +31,8 @@ extension AppFile {
               const end = (words) => show(t("notBound"), note(words, "bad", "status"), button(t("done"), home, "primary"));
 
               const ask = async () => {
-                const hasOwnerCheck = await canCheckOwner();
+                // A relay that does not know assertions refuses answers with one.
+                const hasOwnerCheck = app.config.takes_assertions === true && (await canCheckOwner());
                 const name = field(t("phoneName"), h("input", { maxlength: "64", autocomplete: "off" }), t("phoneNameHint"));
                 const check = h("input", { type: "checkbox", checked: true, id: "owner-check" });
                 const told = h("p", { role: "alert", class: "error" });
