@@ -121,7 +121,8 @@ extension PushAnswer {
     /// usual pause.
     private func later(_ usual: Duration) -> PushVerdict.Next {
         let pause = retryAfter.map { Duration.seconds(min(max($0, 1), 600)) } ?? usual
-        return .settle(
-            meaning == .serverTrouble ? .unavailable(after: pause, reason: text) : .retry(after: pause, reason: text))
+        // A service in trouble serves nobody.
+        let isOutage = meaning == .serverTrouble || meaning == .unavailable
+        return .settle(isOutage ? .unavailable(after: pause, reason: text) : .retry(after: pause, reason: text))
     }
 }

@@ -94,7 +94,7 @@ import World
             await rig.loops[0].perform { rig.sender.connectEagerly() }
             await rig.sink.lines(of: "fcm.token.missing", count: 1)
             let outcome = await rig.send(rig.message(lives: .milliseconds(900)))
-            guard case .retry(_, let reason) = outcome else {
+            guard case .unavailable(_, let reason) = outcome else {
                 Issue.record("\(outcome)")
                 return
             }

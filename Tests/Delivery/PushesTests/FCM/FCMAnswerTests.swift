@@ -44,6 +44,11 @@ import World
         PushVerdict(push: .settle(.retry(after: .seconds(seconds), reason: reason)))
     }
 
+    /// No push to anybody gets through.
+    private static func down(_ seconds: Int, _ reason: String) -> PushVerdict {
+        PushVerdict(push: .settle(.unavailable(after: .seconds(seconds), reason: reason)))
+    }
+
     private static func dead(_ reason: String) -> PushVerdict {
         PushVerdict(push: .settle(.unregistered(since: sentAt, reason: reason)))
     }
@@ -80,13 +85,13 @@ import World
         ),
         (answer(429, "QUOTA_EXCEEDED", "RESOURCE_EXHAUSTED"), later(60, "QUOTA_EXCEEDED")),
         (answer(429, "QUOTA_EXCEEDED", retryAfter: "7"), later(7, "QUOTA_EXCEEDED")),
-        (answer(503, "UNAVAILABLE"), later(10, "UNAVAILABLE")),
-        (answer(503, "UNAVAILABLE", retryAfter: "3"), later(3, "UNAVAILABLE")),
+        (answer(503, "UNAVAILABLE"), down(10, "UNAVAILABLE")),
+        (answer(503, "UNAVAILABLE", retryAfter: "3"), down(3, "UNAVAILABLE")),
         // A date is allowed, too: here 20 s after the answer.
-        (answer(503, "UNAVAILABLE", retryAfter: "Tue, 14 Nov 2023 22:13:40 GMT"), later(20, "UNAVAILABLE")),
-        (answer(500, "INTERNAL"), later(10, "INTERNAL")),
+        (answer(503, "UNAVAILABLE", retryAfter: "Tue, 14 Nov 2023 22:13:40 GMT"), down(20, "UNAVAILABLE")),
+        (answer(500, "INTERNAL"), down(10, "INTERNAL")),
         // Proxies in between have no body, or another one.
-        (FCMAnswer(Response(status: 502, body: Array("<html>".utf8)), at: sentAt), later(10, "502")),
+        (FCMAnswer(Response(status: 502, body: Array("<html>".utf8)), at: sentAt), down(10, "502")),
         (FCMAnswer(Response(status: 301), at: sentAt), refused("301")),
         (answer(400, "NOVELTY"), refused("NOVELTY")),
     ]
@@ -112,7 +117,7 @@ import World
         func pause(_ attempts: Int, _ jitter: Double) -> Duration? {
             var state = PushRequestState(sentAt: Self.sentAt)
             (state.attempts, state.jitter) = (attempts, jitter)
-            guard case .settle(.retry(let pause, _)) = Self.answer(503, "UNAVAILABLE").verdict(state).push else {
+            guard case .settle(.unavailable(let pause, _)) = Self.answer(503, "UNAVAILABLE").verdict(state).push else {
                 return nil
             }
             return pause

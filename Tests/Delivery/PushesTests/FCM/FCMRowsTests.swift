@@ -45,10 +45,10 @@ import World
         Row([.refuse(.notFound)], "bad request: NOT_FOUND", alarms: true),
         Row([.refuse(.quotaExceeded)], "in 60 s: QUOTA_EXCEEDED"),
         Row([.refuse(.quotaExceeded, retryAfter: .seconds(77))], "in 77 s: QUOTA_EXCEEDED"),
-        Row([.refuse(.unavailable, retryAfter: .seconds(3))], "in 3 s: UNAVAILABLE"),
-        Row([.refuse(.unavailable)], "in 10 to 15 s: UNAVAILABLE"),
-        Row([.refuse(.internal)], "in 10 to 15 s: INTERNAL"),
-        Row([.respond(Response(status: 502, body: Array("<html>".utf8)))], "in 10 to 15 s: 502"),
+        Row([.refuse(.unavailable, retryAfter: .seconds(3))], "in 3 s: UNAVAILABLE, for all"),
+        Row([.refuse(.unavailable)], "in 10 to 15 s: UNAVAILABLE, for all"),
+        Row([.refuse(.internal)], "in 10 to 15 s: INTERNAL, for all"),
+        Row([.respond(Response(status: 502, body: Array("<html>".utf8)))], "in 10 to 15 s: 502, for all"),
         // One more access token, and then the push is sent again.
         Row([.refuse(.unauthenticated), .accept], "accepted", requests: 2),
         Row(
@@ -66,10 +66,12 @@ import World
         switch outcome {
         case .accepted: return "accepted"
         case .unregistered(_, let reason): return "dead: \(reason)"
-        case .retry(let pause, let reason):
+        case .retry(let pause, let reason), .unavailable(let pause, let reason):
             let pause = pause ?? .zero
             let grows = row.outcome.hasPrefix("in 10 to") && pause >= .seconds(10) && pause <= .seconds(15)
-            return "in \(grows ? "10 to 15" : "\(pause.components.seconds)") s: \(reason)"
+            let text = "in \(grows ? "10 to 15" : "\(pause.components.seconds)") s: \(reason)"
+            if case .unavailable = outcome { return "\(text), for all" }
+            return text
         case .misconfigured(.service, let reason): return "credential: \(reason)"
         case .misconfigured(.message, let reason): return "bad request: \(reason)"
         case .ambiguous: return "ambiguous"

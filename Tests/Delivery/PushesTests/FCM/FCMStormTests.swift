@@ -81,7 +81,7 @@ import World
         while true {
             switch await rig.send(rig.message(challenge: challenge), on: loop) {
             case .accepted: return ledger.ended(challenge, "accepted")
-            case .retry: continue
+            case .retry, .unavailable: continue
             case .ambiguous:
                 ledger.doubted(challenge)
                 if hasDoubt { return ledger.ended(challenge, "ambiguous") }
