@@ -88,20 +88,19 @@ struct PINConversationTests {
         #expect(try await phone.pinStatus().version == 1)
     }
 
+    /// Reports cost nothing, so that even a slow machine sends more than ten in a minute.
     @Test func tooManyRequestsAreLimited() async throws {
-        let shop = try relay.website("--pin", "optional")
-        let phone = try await App().enrol(try shop.register())
-        _ = try await phone.changePIN(to: "2580", .set)
+        let phone = try await App().enrol(try relay.website().register())
         var limited: Refusal?
-        for _ in 0..<20 where limited == nil {
+        for _ in 0..<100 where limited == nil {
             do throws(PhoneError) {
-                _ = try await phone.changePIN(to: "2580", .set)
+                try await phone.report(PhoneStatus())
             } catch {
                 guard case .refused(let refusal) = error else { throw error }
-                if refusal.status == 429 { limited = refusal } else { #expect(refusal.code == "conflict") }
+                limited = refusal
             }
         }
-        #expect(limited?.code == "limited" && (limited?.retryAfter ?? 0) > 0)
+        #expect(limited?.status == 429 && limited?.code == "limited" && (limited?.retryAfter ?? 0) > 0)
         #expect(PhoneError.refused(try #require(limited)).mayPass)
     }
 
