@@ -84,7 +84,7 @@ extension AppFile {
 
             .tabs button {
               position: relative;
-              flex: 1 1 0;
+              flex: 1 1 auto;
               flex-direction: column;
               gap: 0.1rem;
               min-width: 0;
@@ -115,6 +115,12 @@ extension AppFile {
               stroke-width: 1.8;
               stroke-linecap: round;
               stroke-linejoin: round;
+            }
+
+            /* The longest names of the tabs stay whole on the narrowest phones. */
+            @media (max-width: 24rem) {
+              .tabs button { font-size: 0.7rem; }
+              .icon { width: 2.6rem; }
             }
 
             /* A request has the whole screen: nothing else can be pressed by mistake. */

@@ -65,11 +65,16 @@ extension AppFile {
                 this.shell.go("home", undefined, { takesFocus: false });
                 await this.updates.start();
                 this.pushes.listen();
+                this.openFragment(fragment);
+                this.follow();
+                for (const phone of this.bound) this.greet(phone);
+              }
+
+              /** Opens what the fragment of a link says: a request that was pushed, or an activation. */
+              openFragment(fragment) {
                 const opened = /^open=([\w-]{1,128})$/.exec(fragment);
                 if (opened) this.openRequest(opened[1]);
                 else if (fragment !== "") receive(this, `${this.environment.origin}/phone/#${fragment}`);
-                this.follow();
-                for (const phone of this.bound) this.greet(phone);
               }
 
               // Requests

@@ -8,18 +8,23 @@ extension AppFile {
 
             import { App } from "./app.js";
             import { missing } from "./capabilities.js";
-            import { fill, h } from "./elements.js";
+            import { fill, h, heading, note } from "./elements.js";
             import { productEnvironment } from "./environment.js";
             import { language, loadLanguage, suitable, t } from "./texts.js";
 
-            /** Takes the fragment before anything else: it may have the code of an activation. */
-            const fragment = location.hash.slice(1);
-            if (fragment !== "") history.replaceState(null, "", location.pathname);
+            /** Takes the fragment out of the address bar: it may have the code of an activation. */
+            function takeFragment() {
+              const fragment = location.hash.slice(1);
+              if (fragment !== "") history.replaceState(history.state, "", location.pathname);
+              return fragment;
+            }
+
+            const first = takeFragment();
             // The page that opened this one, if any, gets no hold on it.
             window.opener = null;
 
             const stop = (words) =>
-              fill(document.getElementById("screen"), h("div", { class: "stack" }, h("h1", { tabindex: "-1" }, "Twoefay"), h("p", { class: "notice bad", role: "alert" }, words)));
+              fill(document.getElementById("screen"), h("div", { class: "stack" }, heading("Twoefay"), note(words, "bad", "alert")));
 
             async function start() {
               await loadLanguage(suitable(navigator.languages ?? [navigator.language]));
@@ -28,7 +33,10 @@ extension AppFile {
               if (window.top !== window) return stop(t("inFrame"));
               const lack = await missing();
               if (lack) return stop(t(lack));
-              await new App(await productEnvironment(language)).start(fragment);
+              const app = new App(await productEnvironment(language));
+              await app.start(first);
+              // A link that is opened while the app is open changes the fragment alone.
+              addEventListener("hashchange", () => app.openFragment(takeFragment()));
               document.documentElement.dataset.ready = "true";
             }
 
