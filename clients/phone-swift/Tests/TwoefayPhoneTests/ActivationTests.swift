@@ -26,6 +26,21 @@ struct ActivationTests {
         #expect(throws: Activation.Malformed.self, "\(uri)") { try Activation(uri) }
     }
 
+    /// A link to the web app may have `k` only at an address that is not the relay's.
+    @Test func linksToTheWebAppAreRead() throws {
+        let parameters = Self.right.dropFirst("twoefay://enrol?".count) + "&at=https%3A%2F%2Fphone.example.com"
+        let key = "&k=" + Self.pin
+        for (place, isRead, isReadWithKey) in [
+            ("https://phone.example.com/phone/#", true, false), ("https://phone.example.com:443/phone/#", true, false),
+            ("https://login.example.com:8080/phone/#", true, false), ("https://app.example.org/phone/#", true, true),
+            ("http://app.example.org/phone/#", false, false), ("https://app.example.org/#", false, false),
+            ("https://app.example.org/x/phone/#", false, false), ("/phone/#", false, false),
+        ] {
+            #expect(((try? Activation(place + parameters)) != nil) == isRead, "\(place)")
+            #expect(((try? Activation(place + parameters + key)) != nil) == isReadWithKey, "\(place)")
+        }
+    }
+
     @Test func originsHaveOneForm() {
         #expect(RelayOrigin("https://login.example.com")?.port == 443)
         #expect(RelayOrigin("https://[::1]:8443")?.host == "::1" && RelayOrigin("https://[::1]:8443")?.port == 8443)

@@ -21,6 +21,8 @@ public final class Activation {
     }
 
     private static final String START = "twoefay://enrol?";
+    /** The path of the web app, whose links have the same parameters. */
+    private static final String APP = "/phone/#";
 
     public final Origin relay;
     public final String website;
@@ -35,10 +37,12 @@ public final class Activation {
     public final byte[] websiteKey;
 
     public Activation(String text) throws Malformed {
-        if (!text.startsWith(START)) {
-            throw new Malformed("it does not begin with " + START);
+        int path = text.indexOf(APP);
+        Origin app = path < 0 ? null : Origin.read(text.substring(0, path));
+        if (app == null && !text.startsWith(START)) {
+            throw new Malformed("it does not begin with " + START + ", and is no link to a web app");
         }
-        Map<String, String> values = parameters(text.substring(START.length()));
+        Map<String, String> values = parameters(text.substring(app == null ? START.length() : path + APP.length()));
         relay = Origin.read(value(values, "relay"));
         website = value(values, "website");
         token = value(values, "token");
@@ -56,6 +60,10 @@ public final class Activation {
         }
         if (values.containsKey("k") && websiteKey == null) {
             throw new Malformed("k is not 256 bits in base64url");
+        }
+        // The relay could read it there by another page.
+        if (websiteKey != null && app != null && (app.isSame(relay) || app.isSame(Origin.read(values.get("at"))))) {
+            throw new Malformed("k must not be in a link to an address of the relay");
         }
     }
 

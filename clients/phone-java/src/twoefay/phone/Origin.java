@@ -24,6 +24,9 @@ public final class Origin {
 
     /** Reads an origin; null if it is none, such as with a path or a user. */
     public static Origin read(String text) {
+        if (text == null) {
+            return null;
+        }
         Matcher found = FORM.matcher(text);
         if (!found.matches()) {
             return null;
@@ -32,6 +35,11 @@ public final class Origin {
         String host = found.group(1);
         host = host.startsWith("[") ? host.substring(1, host.length() - 1) : host;
         return port > 65_535 ? null : new Origin(text, host, port);
+    }
+
+    /** Whether both are the same server; letters of the host may be of either case. */
+    boolean isSame(Origin other) {
+        return other != null && port == other.port && host.equalsIgnoreCase(other.host);
     }
 
     /** The value of the field {@code Host}. */

@@ -78,6 +78,19 @@ final class FormatTests {
     }
 
     @Test
+    static void linksToTheWebAppHaveTheWebsitesSecretOnlyElsewhere() throws Exception {
+        String parameters = GOOD.substring("twoefay://enrol?".length()) + "&at=https%3A%2F%2Fphone.example.com";
+        for (String place : List.of("https://phone.example.com", "https://PHONE.example.com:443", "https://login.example.com")) {
+            Check.equal("t1", new Activation(place + "/phone/#" + parameters).token);
+            Check.fails(Activation.Malformed.class, () -> new Activation(place + "/phone/#" + parameters + "&k=" + PIN));
+        }
+        Check.that(new Activation("https://app.example.org/phone/#" + parameters + "&k=" + PIN).websiteKey != null, "k");
+        for (String place : List.of("http://a.example/phone/#", "https://a.example/#", "https://a.example/x/phone/#", "/phone/#")) {
+            Check.fails(Activation.Malformed.class, () -> new Activation(place + parameters));
+        }
+    }
+
+    @Test
     static void enrolmentIsReadAsItWasStored() throws Exception {
         Enrolment enrolment = new Enrolment("e", new Activation(GOOD + "&k=" + PIN), "push", "Ada's phone");
         enrolment.clockOffset = -5;

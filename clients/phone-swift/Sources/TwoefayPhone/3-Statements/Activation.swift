@@ -19,10 +19,17 @@ public struct Activation: Sendable, Equatable {
     }
 
     static let start = "twoefay://enrol?"
+    /// The path of the web app, whose links have the same parameters behind the `#`.
+    private static let appPath = "/phone/"
 
+    /// - Parameter uri: the URI, or a link to the web app that this app takes over.
     public init(_ uri: String) throws(Malformed) {
-        guard uri.hasPrefix(Self.start) else { throw Malformed(reason: "it does not begin with \(Self.start)") }
-        let parameters = try Self.parameters(uri.dropFirst(Self.start.count))
+        let app = Self.app(of: uri)
+        guard app != nil || uri.hasPrefix(Self.start) else {
+            throw Malformed(reason: "it does not begin with \(Self.start), and is no link to a web app")
+        }
+        let parameters = try Self.parameters(
+            app == nil ? uri.dropFirst(Self.start.count) : uri.drop { $0 != "#" }.dropFirst())
         func value(_ name: String) throws(Malformed) -> String {
             guard let value = parameters[name], !value.isEmpty else { throw Malformed(reason: "\(name) is missing") }
             return value
@@ -47,6 +54,19 @@ public struct Activation: Sendable, Equatable {
         }
         pin = try digest("pin")
         websiteKey = parameters["k"] == nil ? nil : try digest("k")
+        // The relay could read it there by another page.
+        let ofRelay = [relay, parameters["at"].flatMap { RelayOrigin($0) }]
+        guard websiteKey == nil || !ofRelay.contains(where: { $0?.isSame(as: app) == true }) else {
+            throw Malformed(reason: "k must not be in a link to an address of the relay")
+        }
+    }
+
+    /// The address of the web app that a link leads to; nil for anything else. Browsers write hosts in
+    /// lower case, so other links are none.
+    private static func app(of uri: String) -> RelayOrigin? {
+        let place = uri.prefix { $0 != "#" }
+        guard place.count < uri.count, place.hasSuffix(appPath) else { return nil }
+        return RelayOrigin(String(place.dropLast(appPath.count)))
     }
 
     private static func isName(_ text: String) -> Bool {
@@ -119,4 +139,7 @@ public struct RelayOrigin: Sendable, Hashable {
         self.host = isIPv6 ? String(host.dropFirst().dropLast()) : String(host)
         self.port = Int(port)
     }
+
+    /// Whether both are the same server, with or without the default port.
+    func isSame(as other: RelayOrigin?) -> Bool { other.map { ($0.host, $0.port) == (host, port) } ?? false }
 }
