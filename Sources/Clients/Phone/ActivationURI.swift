@@ -64,9 +64,9 @@ public struct ActivationURI: Sendable {
             throw Malformed("k is not 256 bits in base64url")
         }
         // The relay could read it by another page.
-        let ofRelay = [relay, parameters["at"].flatMap { WebAddress($0) }].compactMap { $0?.origin }
-        guard !ofRelay.contains(where: { $0 == app?.origin }) else {
-            throw Malformed("k must not be in a link to an address of the relay")
+        let ofRelay = [relay, parameters["at"].flatMap { WebAddress($0) }].compactMap { $0?.host.lowercased() }
+        guard !ofRelay.contains(where: { $0 == app?.host.lowercased() }) else {
+            throw Malformed("k must not be in a link to a host of the relay")
         }
         websiteKey = Secret(key)
     }

@@ -91,7 +91,7 @@ public struct PhoneApp: Sendable {
             .init("x-content-type-options", "nosniff"),
             .init(
                 "permissions-policy",
-                "camera=(self), publickey-credentials-create=(self), publickey-credentials-get=(self), "
+                "camera=(self), clipboard-write=(self), publickey-credentials-create=(self), publickey-credentials-get=(self), "
                     + "geolocation=(), microphone=(), payment=(), usb=()"),
         ]
         // It holds for all ports of a host, so it would break plain pages at others.

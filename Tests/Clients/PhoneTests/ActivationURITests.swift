@@ -29,8 +29,8 @@ struct ActivationURITests {
         let parameters = Self.right.dropFirst("twoefay://enrol?".count) + "&at=https%3A%2F%2Fphone.example.com"
         let k = "&k=" + Base64URL.encode([UInt8](repeating: 7, count: 32))
         for (place, isRead, isReadWithKey) in [
-            ("https://phone.example.com/phone/#", true, false), ("https://PHONE.example.com:443/phone/#", true, false),
-            ("https://login.example.com:8080/phone/#", true, false), ("https://app.example.org/phone/#", true, true),
+            ("https://phone.example.com/phone/#", true, false), ("https://PHONE.example.com:8443/phone/#", true, false),
+            ("https://login.example.com:9090/phone/#", true, false), ("https://app.example.org/phone/#", true, true),
             ("http://app.example.org/phone/#", false, false), ("https://app.example.org/phone/?", false, false),
             ("https://app.example.org/#", false, false), ("https://app.example.org/a/phone/#", false, false),
             ("https://a@app.example.org/phone/#", false, false), ("/phone/#", false, false),

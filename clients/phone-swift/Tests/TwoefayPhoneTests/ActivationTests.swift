@@ -31,7 +31,7 @@ struct ActivationTests {
         let parameters = Self.right.dropFirst("twoefay://enrol?".count) + "&at=https%3A%2F%2Fphone.example.com"
         let key = "&k=" + Self.pin
         for (place, isRead, isReadWithKey) in [
-            ("https://phone.example.com/phone/#", true, false), ("https://phone.example.com:443/phone/#", true, false),
+            ("https://phone.example.com/phone/#", true, false), ("https://phone.example.com:8443/phone/#", true, false),
             ("https://login.example.com:8080/phone/#", true, false), ("https://app.example.org/phone/#", true, true),
             ("http://app.example.org/phone/#", false, false), ("https://app.example.org/#", false, false),
             ("https://app.example.org/x/phone/#", false, false), ("/phone/#", false, false),

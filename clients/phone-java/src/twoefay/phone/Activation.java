@@ -62,8 +62,8 @@ public final class Activation {
             throw new Malformed("k is not 256 bits in base64url");
         }
         // The relay could read it there by another page.
-        if (websiteKey != null && app != null && (app.isSame(relay) || app.isSame(Origin.read(values.get("at"))))) {
-            throw new Malformed("k must not be in a link to an address of the relay");
+        if (websiteKey != null && app != null && (app.hasHostOf(relay) || app.hasHostOf(Origin.read(values.get("at"))))) {
+            throw new Malformed("k must not be in a link to a host of the relay");
         }
     }
 

@@ -37,9 +37,9 @@ public final class Origin {
         return port > 65_535 ? null : new Origin(text, host, port);
     }
 
-    /** Whether both are the same server; letters of the host may be of either case. */
-    boolean isSame(Origin other) {
-        return other != null && port == other.port && host.equalsIgnoreCase(other.host);
+    /** Whether both have one host; its letters may be of either case. */
+    boolean hasHostOf(Origin other) {
+        return other != null && host.equalsIgnoreCase(other.host);
     }
 
     /** The value of the field {@code Host}. */

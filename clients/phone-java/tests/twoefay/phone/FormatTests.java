@@ -80,7 +80,7 @@ final class FormatTests {
     @Test
     static void linksToTheWebAppHaveTheWebsitesSecretOnlyElsewhere() throws Exception {
         String parameters = GOOD.substring("twoefay://enrol?".length()) + "&at=https%3A%2F%2Fphone.example.com";
-        for (String place : List.of("https://phone.example.com", "https://PHONE.example.com:443", "https://login.example.com")) {
+        for (String place : List.of("https://phone.example.com", "https://PHONE.example.com:8443", "https://login.example.com")) {
             Check.equal("t1", new Activation(place + "/phone/#" + parameters).token);
             Check.fails(Activation.Malformed.class, () -> new Activation(place + "/phone/#" + parameters + "&k=" + PIN));
         }

@@ -55,9 +55,9 @@ public struct Activation: Sendable, Equatable {
         pin = try digest("pin")
         websiteKey = parameters["k"] == nil ? nil : try digest("k")
         // The relay could read it there by another page.
-        let ofRelay = [relay, parameters["at"].flatMap { RelayOrigin($0) }]
-        guard websiteKey == nil || !ofRelay.contains(where: { $0?.isSame(as: app) == true }) else {
-            throw Malformed(reason: "k must not be in a link to an address of the relay")
+        let ofRelay = [relay.host, parameters["at"].flatMap { RelayOrigin($0) }?.host]
+        guard websiteKey == nil || app.map({ ofRelay.contains($0.host) }) != true else {
+            throw Malformed(reason: "k must not be in a link to a host of the relay")
         }
     }
 
@@ -139,7 +139,4 @@ public struct RelayOrigin: Sendable, Hashable {
         self.host = isIPv6 ? String(host.dropFirst().dropLast()) : String(host)
         self.port = Int(port)
     }
-
-    /// Whether both are the same server, with or without the default port.
-    func isSame(as other: RelayOrigin?) -> Bool { other.map { ($0.host, $0.port) == (host, port) } ?? false }
 }
