@@ -9,8 +9,8 @@ import { deliver } from "./requests.js";
 import { t } from "./texts.js";
 
 /**
- * Answers a request that the person has seen whole. Returns {title, kind, text} when the request has
- * ended, or {text, at?} when it is still open; `at` names the input that was wrong.
+ * Answers a request that the person has seen whole. Returns {title, kind, text} when the request
+ * has ended, or {text, at?} when it is still open; `at` names the input that was wrong.
  */
 export async function answerWith(app, entry, decision, tell) {
   const { question, challenge, until } = entry;

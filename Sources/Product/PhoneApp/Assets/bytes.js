@@ -1,4 +1,5 @@
-// The encodings of the device protocol. Every decoder is strict: each value has exactly one encoding.
+// The encodings of the device protocol. Every decoder is strict: each value has exactly one
+// encoding.
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -11,7 +12,9 @@ export function encode(bytes) {
   return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** Decodes base64url; null for an invalid character, padding, an impossible length or leftover bits. */
+/**
+ * Decodes base64url; null for an invalid character, padding, an impossible length or leftover bits.
+ */
 export function decode(text) {
   if (typeof text !== "string" || text.length % 4 === 1) return null;
   const bytes = new Uint8Array((text.length * 3) >> 2);
@@ -62,8 +65,8 @@ export function unescape(escaped) {
 /**
  * Reads a JSON object from bytes; throws if they are not an object, or could be read in two ways.
  *
- * JSON.parse drops the first of two members with one name, so the object is written again and compared. The relay writes
- * no spaces and escapes only the characters that JSON requires.
+ * JSON.parse drops the first of two members with one name, so the object is written again and
+ * compared. The relay writes no spaces and escapes only the characters that JSON requires.
  */
 export function readObject(bytes) {
   const written = text(bytes);

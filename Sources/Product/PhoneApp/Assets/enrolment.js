@@ -1,11 +1,12 @@
 // The binding of a phone at a website, as docs/phones/device-protocol.md specifies.
 //
-// A phone is a plain object that IndexedDB can store: {id, relay, at, app, pin, website, token, jwk,
-// key, agreement, agreementKey, passkey, pushToken, name, madeAt, state}. `relay` is the identity of
-// the relay, which all statements name, and `at` the origin of its routes for browsers. `key`, which
-// signs, and `agreementKey`, to which the relay seals secrets, are CryptoKeys that cannot be read;
-// `jwk` and `agreement` are their public keys. `passkey` is the credential that checks the owner, or
-// null. `state` is `asked`, with code and perhaps websiteKey, or `bound`, with device.
+// A phone is a plain object that IndexedDB can store: {id, relay, at, app, pin, website, token,
+// jwk, key, agreement, agreementKey, passkey, pushToken, name, madeAt, state}. `relay` is the
+// identity of the relay, which all statements name, and `at` the origin of its routes for browsers.
+// `key`, which signs, and `agreementKey`, to which the relay seals secrets, are CryptoKeys that
+// cannot be read; `jwk` and `agreement` are their public keys. `passkey` is the credential that
+// checks the owner, or null. `state` is `asked`, with code and perhaps websiteKey, or `bound`, with
+// device.
 
 import { accepted, odd } from "./calls.js";
 import { isID } from "./context.js";
@@ -53,8 +54,8 @@ export class Enroller {
   }
 
   /**
-   * Returns {login: "verified", phone, revocationCode}, or {login: "wait", device, number} while the
-   * user has to approve on another bound phone, with the number that this one shows.
+   * Returns {login: "verified", phone, revocationCode}, or {login: "wait", device, number} while
+   * the user has to approve on another bound phone, with the number that this one shows.
    */
   async attempt() {
     this.#body ??= await this.#make();

@@ -1,5 +1,5 @@
-// Finds QR codes in a picture: dark and light, the three finder patterns, the alignment pattern, and
-// the modules between them.
+// Finds QR codes in a picture: dark and light, the three finder patterns, the alignment pattern,
+// and the modules between them.
 
 import { alignmentPlaces } from "./qr-grid.js";
 
@@ -58,7 +58,9 @@ function isPattern(runs) {
   return runs.every((one, at) => Math.abs(one - module * [1, 1, 3, 1, 1][at]) < module * (at === 2 ? 1.5 : 0.75));
 }
 
-/** The finder patterns {x, y, module, count}; `count` is the number of rows that cross the middle. */
+/**
+ * The finder patterns {x, y, module, count}; `count` is the number of rows that cross the middle.
+ */
 function findPatterns(image) {
   const found = [];
   for (let y = 0; y < image.height; y += 2) {
@@ -165,8 +167,8 @@ function* sampled(image, { corner, right, below }, version) {
 }
 
 /**
- * The place that looks most like an alignment pattern, `modules` from the expected one at most; null
- * if none does. Perspective moves it the farther, the larger the code is.
+ * The place that looks most like an alignment pattern, `modules` from the expected one at most;
+ * null if none does. Perspective moves it the farther, the larger the code is.
  */
 function findAlignment(image, expected, along, down, modules) {
   const module = (Math.hypot(along.x, along.y) + Math.hypot(down.x, down.y)) / 2;

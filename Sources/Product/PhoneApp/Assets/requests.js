@@ -12,7 +12,9 @@ export const pause = (seconds, signal) =>
     signal?.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
   });
 
-/** The back-off after consecutive failures: 2, 4, 8 … 30 seconds, or longer if the relay says so. */
+/**
+ * The back-off after consecutive failures: 2, 4, 8 … 30 seconds, or longer if the relay says so.
+ */
 export const backoff = (troubles, error) => Math.max(Math.min(30, 2 ** troubles), error?.retryAfter ?? 0);
 
 /** Dispatches `change` when a request is added or removed. */
@@ -21,9 +23,9 @@ export class Requests extends EventTarget {
   #asking = new Map();
 
   /**
-   * `responder(phone)` makes a responder, `troubled(isLost, phone)` reports a lost relay, `refused(phone,
-   * error)` an unbound phone or a wrong clock; it returns whether to ask again. `wait` is the time
-   * for which the relay holds requests.
+   * `responder(phone)` makes a responder, `troubled(isLost, phone)` reports a lost relay,
+   * `refused(phone, error)` an unbound phone or a wrong clock; it returns whether to ask again.
+   * `wait` is the time for which the relay holds requests.
    */
   constructor({ responder, troubled, refused, wait = longestWait }) {
     super();
@@ -58,8 +60,9 @@ export class Requests extends EventTarget {
   }
 
   /**
-   * Follows the requests of one phone by held requests, one after the other, until `signal` or until
-   * the relay refuses the phone. The first one is not held, so that the list is there at once.
+   * Follows the requests of one phone by held requests, one after the other, until `signal` or
+   * until the relay refuses the phone. The first one is not held, so that the list is there at
+   * once.
    */
   async follow(phone, signal) {
     let seconds = 0;

@@ -1,4 +1,5 @@
-// Codes to type at a website: by time (TOTP), each with its remaining seconds, and by counter (HOTP).
+// Codes to type at a website: by time (TOTP), each with its remaining seconds, and by counter
+// (HOTP).
 
 import { visible } from "./context.js";
 import { button, confirm, foreign, h, heading } from "./elements.js";

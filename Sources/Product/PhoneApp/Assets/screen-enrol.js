@@ -103,7 +103,9 @@ export function enrol(app, { activation, phone: begun }) {
     return drop(enroller, words, trouble);
   };
 
-  /** Removes a key that was refused, unless an earlier attempt, whose answer was lost, has bound it. */
+  /**
+   * Removes a key that was refused, unless an earlier attempt, whose answer was lost, has bound it.
+   */
   const drop = async (enroller, words, trouble) => {
     try {
       const bound = await enroller.boundUnheard();

@@ -1,5 +1,5 @@
-// The screen of a request: all of its context, the number to enter, and three answers of equal size.
-// The answers can be given only after every part of the request was on the screen.
+// The screen of a request: all of its context, the number to enter, and three answers of equal
+// size. The answers can be given only after every part of the request was on the screen.
 
 import { visible } from "./context.js";
 import { answerWith } from "./answer.js";
@@ -109,7 +109,8 @@ export function question(app, challenge) {
       h("div", { class: "answers" }, buttons), told));
   const seen = new Seen([head, asker, ...warnings, ...list.children], enable);
   enable();
-  // Only what is on the screen has a height: whatever the button at its lower edge covers is not seen.
+  // Only what is on the screen has a height: whatever the button at its lower edge covers is not
+  // seen.
   requestAnimationFrame(() => seen.start({ root: node.parentElement, rootMargin: `0px 0px -${rest.offsetHeight}px 0px` }));
 
   const over = () => {

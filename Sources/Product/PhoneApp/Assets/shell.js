@@ -98,7 +98,9 @@ export class Shell {
       update ? button(t("look"), () => this.go("version"), "quiet") : null);
   }
 
-  /** Updates the tabs. The buttons are made only once, because a new button would lose the focus. */
+  /**
+   * Updates the tabs. The buttons are made only once, because a new button would lose the focus.
+   */
   #drawTabs() {
     const bar = part("tabs");
     if (bar.children.length === 0) {

@@ -1,6 +1,6 @@
 // The version of the app. The service worker keeps the files that the person accepted, and loads
-// others only when the person accepts them. A version is what /phone/config.json says: its name, the
-// relays it may call, and the SHA-256 of each file.
+// others only when the person accepts them. A version is what /phone/config.json says: its name,
+// the relays it may call, and the SHA-256 of each file.
 
 import { utf8 } from "./bytes.js";
 import { digest } from "./signing.js";

@@ -2,7 +2,8 @@
 // has no key and never answers a request.
 //
 // The cache `twoefay-accepted` has one entry, the accepted /phone/config.json, whose digest names
-// the cache with its files. A new worker serves the same files: only the person changes the version.
+// the cache with its files. A new worker serves the same files: only the person changes the
+// version.
 
 const pointer = "twoefay-accepted";
 const configPath = "/phone/config.json";

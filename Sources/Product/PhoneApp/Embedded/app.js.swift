@@ -175,7 +175,9 @@ extension AppFile {
                 return false;
               }
 
-              /** What a phone does after it was bound and at each start of the app, as far as the relay answers. */
+              /**
+               * What a phone does after it was bound and at each start of the app, as far as the relay answers.
+               */
               async greet(phone) {
                 // A refusal or a lost answer is no trouble: the next start does the same again.
                 const attempt = (work) => work().catch((error) => {

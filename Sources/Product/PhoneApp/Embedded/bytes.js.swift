@@ -3,7 +3,8 @@ extension AppFile {
     static let bytesJS = AppFile(
         "bytes.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // The encodings of the device protocol. Every decoder is strict: each value has exactly one encoding.
+            // The encodings of the device protocol. Every decoder is strict: each value has exactly one
+            // encoding.
 
             const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -16,7 +17,9 @@ extension AppFile {
               return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
             }
 
-            /** Decodes base64url; null for an invalid character, padding, an impossible length or leftover bits. */
+            /**
+             * Decodes base64url; null for an invalid character, padding, an impossible length or leftover bits.
+             */
             export function decode(text) {
               if (typeof text !== "string" || text.length % 4 === 1) return null;
               const bytes = new Uint8Array((text.length * 3) >> 2);
@@ -67,8 +70,8 @@ extension AppFile {
             /**
              * Reads a JSON object from bytes; throws if they are not an object, or could be read in two ways.
              *
-             * JSON.parse drops the first of two members with one name, so the object is written again and compared. The relay writes
-             * no spaces and escapes only the characters that JSON requires.
+             * JSON.parse drops the first of two members with one name, so the object is written again and
+             * compared. The relay writes no spaces and escapes only the characters that JSON requires.
              */
             export function readObject(bytes) {
               const written = text(bytes);

@@ -9,9 +9,9 @@ extension AppFile {
             import { dpop } from "./signing.js";
 
             /**
-             * A failed call. `kind` is `lost` (the outcome at the relay is unknown), `refused` (it answered with
-             * a `status`, a `code` and perhaps seconds in `retryAfter`), or `unable` (a local fault, before
-             * anything was sent).
+             * A failed call. `kind` is `lost` (the outcome at the relay is unknown), `refused` (it answered
+             * with a `status`, a `code` and perhaps seconds in `retryAfter`), or `unable` (a local fault,
+             * before anything was sent).
              */
             export class CallFailure extends Error {
               constructor(kind, message, { status = 0, code = null, retryAfter = null, body = {}, date = null } = {}) {

@@ -35,7 +35,9 @@ extension AppFile {
               return Math.abs(offset) < tolerance ? 0 : offset;
             }
 
-            /** Whether the date of an answer differs so much from this clock that the offset must be asked for. */
+            /**
+             * Whether the date of an answer differs so much from this clock that the offset must be asked for.
+             */
             export function isFarFrom(date, now) {
               const told = Date.parse(date ?? "");
               return !Number.isNaN(told) && Math.abs(told - now) > hour;

@@ -3,7 +3,8 @@ extension AppFile {
     static let contextJS = AppFile(
         "context.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // A request as the relay lists it. The displayed context is read from exactly the bytes that the answer signs.
+            // A request as the relay lists it. The displayed context is read from exactly the bytes that the
+            // answer signs.
 
             import { decode, moment, readObject } from "./bytes.js";
 
@@ -41,7 +42,9 @@ extension AppFile {
               return { challenge, nonce, bytes, context, timeLeft: expiresAt - now, demands: readDemands(entry.demands) };
             }
 
-            /** The members of `demands` that keep no browser from approving: nothing attests these facts of it. */
+            /**
+             * The members of `demands` that keep no browser from approving: nothing attests these facts of it.
+             */
             const harmless = ["unmet", "verified_boot", "patch_level", "os_version", "app_version", "screen_lock"];
 
             /**
@@ -111,7 +114,10 @@ extension AppFile {
               });
             }
 
-            /** Control characters, text direction marks and invisible characters: see docs/phones/device-protocol.md. */
+            /**
+             * Control characters, text direction marks and invisible characters: see
+             * docs/phones/device-protocol.md.
+             */
             const hidden = new RegExp(
               "[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f" +
                 "\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb" +
@@ -132,7 +138,10 @@ extension AppFile {
             /** The same for a text of several lines: line breaks are allowed. */
             export const visibleLines = (text) => text.trim().split(/\r?\n/).map(visible).join("\n");
 
-            /** Makes a text of others safe to display: invisible characters appear by number, such as `\u{200b}`. */
+            /**
+             * Makes a text of others safe to display: invisible characters appear by number, such as
+             * `\u{200b}`.
+             */
             export function visible(text) {
               return text.replace(
                 /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu,

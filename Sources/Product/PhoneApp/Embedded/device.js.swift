@@ -49,7 +49,8 @@ extension AppFile {
 
               /**
                * Signs a decision, once. A repetition after a lost answer sends the same. `proofs` adds what an
-               * approval needs besides: `owner(jws)` returns the assertion of a passkey, `pin(jws)` a signature.
+               * approval needs besides: `owner(jws)` returns the assertion of a passkey, `pin(jws)` a
+               * signature.
                */
               async sign(question, decision, proofs = {}) {
                 const answer = await signing.decision(this.phone, question, decision, this.line.now());
@@ -79,8 +80,9 @@ extension AppFile {
               }
 
               /**
-               * Leaves, or with `leaves: false` only asks whether the phone is bound. Returns {isBound: true} or
-               * {isBound: false, by}. A page cannot verify the relay's signature, only the statement's content.
+               * Leaves, or with `leaves: false` only asks whether the phone is bound. Returns {isBound: true}
+               * or {isBound: false, by}. A page cannot verify the relay's signature, only the statement's
+               * content.
                */
               async goodbye(leaves) {
                 const nonce = encode(crypto.getRandomValues(new Uint8Array(24)));
@@ -137,7 +139,8 @@ extension AppFile {
 
               /**
                * Changes the PIN. `change` has {change, version, pin, puk?, unlock_code?}; `by` has the key that
-               * allows it: {member: `pin_signature` or `puk_signature`, key}, or null. All attempts are the same.
+               * allows it: {member: `pin_signature` or `puk_signature`, key}, or null. All attempts are the
+               * same.
                */
               async signPINChange(change, by) {
                 const pin = await signing.pinChange(this.phone, change, this.line.now());
@@ -149,7 +152,9 @@ extension AppFile {
               }
             }
 
-            /** Whether a failure says that the phone is suspended or unbound, and not that its proof is stale. */
+            /**
+             * Whether a failure says that the phone is suspended or unbound, and not that its proof is stale.
+             */
             export const isUnbound = (error) => error instanceof CallFailure && error.status === 401;
 
             """#)

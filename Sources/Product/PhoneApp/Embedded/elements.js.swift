@@ -33,7 +33,10 @@ extension AppFile {
             export const button = (words, listener, kind = null) =>
               h("button", { type: "button", class: kind, on: { click: listener } }, words);
 
-            /** A text of others. Its direction follows its own letters, and it does not mix with its surroundings. */
+            /**
+             * A text of others. Its direction follows its own letters, and it does not mix with its
+             * surroundings.
+             */
             export const foreign = (words, properties = {}) => h("bdi", { dir: "auto", ...properties }, words);
 
             export const note = (words, kind = "", role = null) => h("p", { class: `notice ${kind}`.trim(), role }, words);

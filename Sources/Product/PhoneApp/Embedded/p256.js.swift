@@ -3,9 +3,9 @@ extension AppFile {
     static let p256JS = AppFile(
         "p256.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // The public key of a private key of P-256. Web Crypto has no operation for it: it imports a private
-            // key only together with its public key. Only the keys of PINs need this, and only on the phone of
-            // the person who types the PIN; the running time depends on the key.
+            // The public key of a private key of P-256. Web Crypto has no operation for it: it imports a
+            // private key only together with its public key. Only the keys of PINs need this, and only on the
+            // phone of the person who types the PIN; the running time depends on the key.
 
             import { encode } from "./bytes.js";
 

@@ -8,7 +8,9 @@ extension AppFile {
             import { readGrid } from "./qr-grid.js";
             import { findGrids } from "./qr-picture.js";
 
-            /** The text of the first code in a picture {data, width, height}, as a canvas gives it; else null. */
+            /**
+             * The text of the first code in a picture {data, width, height}, as a canvas gives it; else null.
+             */
             export function readCode(picture) {
               for (const grid of findGrids(picture)) {
                 const text = readGrid(grid);

@@ -3,7 +3,8 @@ extension AppFile {
     static let screenCodesJS = AppFile(
         "screen-codes.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // Codes to type at a website: by time (TOTP), each with its remaining seconds, and by counter (HOTP).
+            // Codes to type at a website: by time (TOTP), each with its remaining seconds, and by counter
+            // (HOTP).
 
             import { visible } from "./context.js";
             import { button, confirm, foreign, h, heading } from "./elements.js";

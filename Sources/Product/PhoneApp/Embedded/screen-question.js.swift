@@ -3,8 +3,8 @@ extension AppFile {
     static let screenQuestionJS = AppFile(
         "screen-question.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // The screen of a request: all of its context, the number to enter, and three answers of equal size.
-            // The answers can be given only after every part of the request was on the screen.
+            // The screen of a request: all of its context, the number to enter, and three answers of equal
+            // size. The answers can be given only after every part of the request was on the screen.
 
             import { visible } from "./context.js";
             import { answerWith } from "./answer.js";
@@ -114,7 +114,8 @@ extension AppFile {
                   h("div", { class: "answers" }, buttons), told));
               const seen = new Seen([head, asker, ...warnings, ...list.children], enable);
               enable();
-              // Only what is on the screen has a height: whatever the button at its lower edge covers is not seen.
+              // Only what is on the screen has a height: whatever the button at its lower edge covers is not
+              // seen.
               requestAnimationFrame(() => seen.start({ root: node.parentElement, rootMargin: `0px 0px -${rest.offsetHeight}px 0px` }));
 
               const over = () => {

@@ -12,8 +12,8 @@ extension AppFile {
             const algorithms = { sha1: "SHA1", sha256: "SHA256", sha512: "SHA512" };
 
             /**
-             * Opens the secret for this phone and no other: {secret, algorithm, digits, period}. Throws if it is
-             * for another key, phone, website or factor.
+             * Opens the secret for this phone and no other: {secret, algorithm, digits, period}. Throws if it
+             * is for another key, phone, website or factor.
              */
             export async function openSecret(phone, factor, sealed) {
               const parts = typeof sealed === "string" ? sealed.split(".") : [];

@@ -101,7 +101,9 @@ extension AppFile {
             export const pushToken = (phone, token, now) =>
               state("twoefay-token+jwt", phone, { dev_token: token, iat: seconds(now) });
 
-            /** The statement of a change of the PIN. `change` has {change, version, pin, puk?, unlock_code?}. */
+            /**
+             * The statement of a change of the PIN. `change` has {change, version, pin, puk?, unlock_code?}.
+             */
             export const pinChange = (phone, change, now) =>
               state("twoefay-pin+jwt", phone, { ...change, iat: seconds(now) });
 

@@ -75,7 +75,9 @@ const phone = { relay: "https://login.example.com:8080", website: "shop", device
 const aud = "https://login.example.com:8080#shop";
 const plain = { v: 1, secret: "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ", algorithm: "sha1", digits: 6, period: 30 };
 
-/** Seals a secret as RFC 7518, section 4.6 says, with a change to the header or to the plaintext. */
+/**
+ * Seals a secret as RFC 7518, section 4.6 says, with a change to the header or to the plaintext.
+ */
 async function sealed(publicKey, change = {}, content = plain) {
   const own = await crypto.subtle.generateKey(curve, true, ["deriveBits"]);
   const { crv, kty, x, y } = await crypto.subtle.exportKey("jwk", own.publicKey);

@@ -1,4 +1,5 @@
-// The decoder of QR codes, against codes that qrencode has drawn, upright and as a camera sees them.
+// The decoder of QR codes, against codes that qrencode has drawn, upright and as a camera sees
+// them.
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

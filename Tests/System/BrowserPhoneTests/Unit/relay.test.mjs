@@ -18,7 +18,9 @@ const claims = (jws) => JSON.parse(Buffer.from(jws.split(".")[1], "base64url").t
 const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
 const statement = (typ, content) => `${part({ typ })}.${part({ v: 1, ...content })}.AAAA`;
 
-/** Answers in turn: [status, body, fields], an error to throw, or a function; keeps what was asked. */
+/**
+ * Answers in turn: [status, body, fields], an error to throw, or a function; keeps what was asked.
+ */
 function relay(...answers) {
   const asked = [];
   const carry = async (path, { method, fields, body }) => {
