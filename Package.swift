@@ -403,7 +403,7 @@ let system = layer(
             "Bytes", "Crypto", "DeliveryOutcomes", "Domain", "EventLoop", "HTTP", "JSON", "Relay", "Storage",
             "TestSupport", "Webhooks", "World",
         ]),
-    tests("BrowserPhone", ["TestSupport"], scripts: ["Script", "Unit"]),
+    tests("BrowserPhone", ["TestSupport", "twoefay", "twoefayd"], scripts: ["Script", "Unit"]),
     tests("Tour", ["JSON", "TestSupport", "twoefay", "twoefayd"], scripts: ["Script"]))
 
 let package = Package(

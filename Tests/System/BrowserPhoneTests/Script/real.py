@@ -1,7 +1,6 @@
-"""real.py PROGRAMS: the app in Chromium with the relay itself, behind a server that passes its requests on.
+"""real.py PROGRAMS [PORT PORT]: the app in Chromium, as the relay itself serves it.
 
-PROGRAMS is the directory of twoefay and twoefayd. The packages of dev/need must be in PYTHONPATH. Until the relay serves
-the app and takes assertions, its phones approve without the check of the owner.
+PROGRAMS is the directory of twoefay and twoefayd, and the ports are those of the relay and of its listener for browsers. The packages of dev/need must be in PYTHONPATH.
 """
 
 import http.client
@@ -16,30 +15,34 @@ import sys
 import tempfile
 import time
 import traceback
-from urllib.parse import parse_qsl
 
 from browser import Browser
-from server import App, make_certificate, serve
+from server import make_certificate
 from statements import spki_pin
-from steps import link, open_request, whole
+from steps import open_request, whole
 
 POLICIES = {"answers": "signed", "factors": "push,totp", "phone-codes": "again", "pin": "optional", "guesses": "100"}
-PASSED_ON = ("DPoP-Nonce", "WWW-Authenticate", "Retry-After", "X-MessageCount", "Preference-Applied")
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 class RealRelay:
-    """A relay in its own directory, whose origin is that of the server before it."""
+    """A relay in its own directory, with a listener for browsers at `origin`."""
 
-    def __init__(self, programs, directory, origin):
-        self.programs, self.directory, self.at = programs, directory, origin
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+    def __init__(self, programs, directory, certificate, port, browsers):
+        self.programs, self.directory, self.port = programs, directory, port
+        self.origin = f"https://localhost:{browsers}"
         self.settings = os.path.join(directory, "twoefay.yaml")
         self.tool("init", directory, "--listen", f"127.0.0.1:{self.port}")
         with open(self.settings) as file:
-            text, count = re.subn(r"^origin: .*$", f"origin: {origin}", file.read(), flags=re.MULTILINE)
-        assert count == 1
+            text = file.read()
+        for name, value in (("listen", f"127.0.0.1:{browsers}"), ("origin", self.origin), ("certificate", certificate), ("key", certificate)):
+            text, count = re.subn(rf"(\nphone:\n(?:  .*\n)*?)  # {name}: .*\n", rf"\g<1>  {name}: {value}\n", text)
+            assert count == 1, name
         with open(self.settings, "w") as file:
             file.write(text)
         self.tool("--config", self.settings, "website", "add", "shop", "--out", directory,
@@ -47,7 +50,6 @@ class RealRelay:
         self.log = open(os.path.join(directory, "log"), "w")
         self.process = subprocess.Popen(
             [os.path.join(programs, "twoefayd"), "--config", self.settings], stdin=subprocess.DEVNULL, stderr=self.log)
-        self.context = ssl.create_default_context(cafile=os.path.join(directory, "ca.pem"))
         self.website = ssl.create_default_context(cafile=os.path.join(directory, "ca.pem"))
         self.website.load_cert_chain(os.path.join(directory, "shop.pem"), os.path.join(directory, "shop.key"))
         while True:
@@ -66,30 +68,14 @@ class RealRelay:
         self.process.wait()
         self.log.close()
 
-    def now(self):
-        return time.time()
-
-    def send(self, context, method, path, fields, body):
-        connection = http.client.HTTPSConnection("localhost", self.port, context=context)
-        fields = {**fields, "host": self.at.removeprefix("https://")}
-        connection.request(method, path, json.dumps(body) if method == "POST" else None, fields)
+    def ask(self, method, path, body):
+        """A request of the website, with whatever answer: (status, object)."""
+        connection = http.client.HTTPSConnection("localhost", self.port, context=self.website)
+        connection.request(method, path, json.dumps(body), {"content-type": "application/json"})
         answer = connection.getresponse()
         content = answer.read()
         connection.close()
-        return answer.status, json.loads(content) if content else None, answer.headers
-
-    def answer(self, method, path, fields, body):
-        """Passes a request of the app on: see `Relay.answer`."""
-        passed = {name: value for name, value in fields.items()
-                  if name in ("dpop", "prefer", "nonce", "content-type", "accept-user-language")}
-        status, found, headers = self.send(self.context, method, path, passed, body)
-        if status == 400:
-            print(f"refused: {method} {path}: {found}", flush=True)
-        return status, found, {name: headers[name] for name in PASSED_ON if headers[name]}
-
-    def ask(self, method, path, body):
-        """A request of the website, with whatever answer: (status, object)."""
-        return self.send(self.website, method, path, {"content-type": "application/json"}, body)[:2]
+        return answer.status, json.loads(content) if content else None
 
     def call(self, method, path, body):
         status, found = self.ask(method, path, body)
@@ -100,10 +86,9 @@ class RealRelay:
         return self.call("POST", "/login", {"username": username, **more})
 
 
-def bound(browser, server, uri):
-    """Opens the link of an activation URI of the relay, and agrees."""
-    values = dict(parse_qsl(uri.split("?", 1)[1]))
-    browser.open(link(server, {**values, "at": server.origin}))
+def bound(browser, activation):
+    """Opens the link of an activation, and agrees."""
+    browser.open(activation["link"])
     browser.heading("Add this phone?")
     browser.press("Add this phone")
 
@@ -130,8 +115,8 @@ def finish(browser, number, heading, word="Approve", pin=None):
     browser.press("Done")
 
 
-def logins(browser, server, relay):
-    bound(browser, server, relay.call("POST", "/register", {"username": "alice"})["activation"]["uri"])
+def logins(browser, relay):
+    bound(browser, relay.call("POST", "/register", {"username": "alice"})["activation"])
     browser.heading("Phone added")
     browser.press("I have written it down")
     if browser.named("Not now"):
@@ -178,7 +163,7 @@ def codes_and_pin(browser, relay):
     print("ok: a request is approved with the PIN", flush=True)
 
 
-def move(browser, other, server, relay):
+def move(browser, other, relay):
     settings(browser)
     browser.fill("Name of this phone", "Blue phone")
     browser.press("Save")
@@ -191,7 +176,7 @@ def move(browser, other, server, relay):
     assert status == 403 and asked["code"] == "approval_required", asked
     browser.tab("home")
     answer(browser, asked, asked["number"], "Approved", pin="4321")
-    bound(other, server, relay.call("POST", "/user/alice/activation", {"approval": asked["challenge"]})["uri"])
+    bound(other, relay.call("POST", "/user/alice/activation", {"approval": asked["challenge"]}))
     other.heading("Phone added")
     print("ok: the old phone approves the new one", flush=True)
     settings(browser)
@@ -203,30 +188,26 @@ def move(browser, other, server, relay):
     print("ok: a goodbye", flush=True)
 
 
-def main(programs):
+def main(programs, port=None, browsers=None):
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         certificate, path = make_certificate(directory)
-        app = App([])
-        server = serve(path, "localhost", app)
-        app.relays.append(server.origin)
-        relay = RealRelay(programs, os.path.join(directory, "relay"), server.origin)
-        server.RequestHandlerClass.relay = relay
-        browsers = [Browser(shutil.which("chromium"), shutil.which("chromedriver"), os.path.join(directory, name), spki_pin(certificate))
+        os.chmod(path, 0o600)
+        relay = RealRelay(programs, os.path.join(directory, "relay"), path, port or free_port(), browsers or free_port())
+        people = [Browser(shutil.which("chromium"), shutil.which("chromedriver"), os.path.join(directory, name), spki_pin(certificate))
                     for name in ("one", "two")]
         try:
-            logins(browsers[0], server, relay)
-            codes_and_pin(browsers[0], relay)
-            move(*browsers, server, relay)
-            return 0 if not server.faults else 1
+            logins(people[0], relay)
+            codes_and_pin(people[0], relay)
+            move(*people, relay)
+            return 0
         except Exception:
             traceback.print_exc()
-            print(browsers[0].text())
+            print(people[0].text())
             return 1
         finally:
-            for browser in browsers:
+            for browser in people:
                 browser.quit()
             relay.end()
-            print("\n".join(server.faults))
 
 
 if __name__ == "__main__":
