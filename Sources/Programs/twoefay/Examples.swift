@@ -10,6 +10,7 @@ extension Tool {
     private static let examples: [String: [String]] = [
         "demo": ["", "--terminal"],
         "fake-apns": ["--control control.yaml"],
+        "fake-fcm": ["--control control.yaml"],
         "connect": [
             "--relay https://login.example.com:8080 --certificate shop.pem --socket /run/twoefay/shop.sock --group www-data",
             "--relay https://login.example.com:8080 --certificate shop.pem --listen 127.0.0.1:8081 --token-file shop.token",

@@ -88,6 +88,7 @@ extension SettingsKeys {
         .optional(
             "phone.android_apps", \.phone.androidApps,
             example: "com.example.app=" + String(repeating: "0123456789abcdef", count: 4),
-            "The same for Android: the package name, = and the SHA-256 of the certificate that signs the app."),
+            "Apps for Android that may do the same: the package name, = and the SHA-256 of the certificate that signs it, "
+                + "in hexadecimal."),
     ]
 }
