@@ -42,7 +42,8 @@ def make(place, programs, tell):
         own = _set(own, "listen", f"127.0.0.1:{place.port(name)}")
         own = _set(own, "storage", _storage(place, name))
         own = _set(own, "# proxies", PROXY_ADDRESS, to="proxies")
-        own = _set(own, "  # listen", f"127.0.0.1:{port}", to="  listen")
+        # Two groups have this key, with different examples.
+        own = _set(own, "  # listen", f"127.0.0.1:{port}", to="  listen", example="127.0.0.1:9464")
         with open(os.open(os.path.join(installation, f"{name}.yaml"), os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
             file.write(own)
     os.remove(settings)
@@ -61,9 +62,9 @@ def _storage(place, name):
     return f"mariadb://twoefay@{hosts}/twoefay?password_file=../keys/db.password"
 
 
-def _set(text, key, value, to=None):
-    """Sets a value. `to` is the key itself if `key` is commented out in the file."""
-    text, count = re.subn(rf"^{key}: .*$", lambda _: f"{to or key}: {value}", text, flags=re.M)
+def _set(text, key, value, to=None, example=".*"):
+    """Sets a value. `to` is the key itself if `key` is commented out in the file, with this example as its value."""
+    text, count = re.subn(rf"^{key}: {example}$", lambda _: f"{to or key}: {value}", text, flags=re.M)
     if count != 1:
         raise CannotDo(f"The settings that `twoefay init` writes have no {key}: the programs have another version than dev/cluster.")
     return text
