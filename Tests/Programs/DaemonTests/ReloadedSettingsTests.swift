@@ -36,7 +36,7 @@ import YAML
             "on", "json", "debug", "personal", "required", "optional", "none", "low", "certificate", "minimal",
             "cancel", "letter", "confirmed", "website", "proved", "recorded", "biometric", "refuse", "flag", "once",
             "again", "recovery", "production", "high", "substantial", "restricted", "14", "17.4", "30 EUR", "202607",
-            "accepted", "off", "sign", "mail", "push",
+            "accepted", "off", "sign", "mail", "push", "wait",
         ]
         let values = ["elsewhere.pem", "unix:/elsewhere", "https://b.example", "127.0.0.1:1", "sqlite:b.db"]
         let numbers = ["0", "1", "2", "3", "6", "17", "64", "99", "100", "201", "5000", "202501"]
