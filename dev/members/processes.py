@@ -36,9 +36,12 @@ class Family:
 def start(place, name, arguments, user=None, **environment):
     """Starts a process in its own session, so that Ctrl-C does not reach it. Its output goes to log/NAME.log."""
     with open(place.at("log", f"{name}.log"), "ab") as log:
-        subprocess.Popen(
+        child = subprocess.Popen(
             arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/",
             env=_environment(**{OF: place.path, NAME: name}, **environment), **_as(user))
+    # The kernel shows the environment a moment after the program has begun. Until then it would seem to have ended.
+    while child.poll() is None and not of(place)[name].lives:
+        time.sleep(0.01)
 
 
 def _as(user):
