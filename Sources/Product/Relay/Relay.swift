@@ -29,7 +29,7 @@ public final class Relay: Sendable {
     public struct Settings: Sendable {
         /// `https://host:port`, as websites and phones know this installation.
         public var origin: String
-        /// How phones in browsers reach the relay; nil if they do not.
+        /// The addresses for phones in browsers; nil if there is no listener for them.
         public var browsers: BrowserAccess?
         /// SHA-256 of the key of the authority that signed the relay's certificate; phones pin it.
         public var pin: [UInt8]

@@ -6,7 +6,7 @@ import JSON
 import PhoneApp
 import Testing
 
-/// How the files of the phone's web app are served.
+/// The files of the phone's web app, as the relay serves them.
 struct PhoneAppTests {
     private static let android = AndroidApp(
         package: "com.example.app", signatureDigests: [[0x0a] + [UInt8](repeating: 0xff, count: 31)])

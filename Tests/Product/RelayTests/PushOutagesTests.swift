@@ -125,7 +125,7 @@ import World
         }
         #expect(isDown(&outages, .chosen, user: PushOutages.mostDevices - 1))
         #expect(!isDown(&outages, .chosen, user: PushOutages.mostDevices))
-        // What is too old makes room.
+        // Failures that are too old make room for others.
         let last = PushOutages.mostDevices + 200
         _ = outages.note(Self.failures[0], of: push(last), by: .chosen, at: at(301))
         #expect(isDown(&outages, .chosen, user: last, at: 301))
@@ -149,7 +149,7 @@ import World
                 let outcome = Self.neutral[Int(chance.number(below: 4))]
                 _ = outages.note(outcome, of: push(user), by: Self.apple, at: at(now))
             case 5...8:
-                // What a user has chosen never matters here.
+                // A service that a user has chosen never matters for a host of the settings.
                 _ = outages.note(Self.failures[0], of: push(user), by: .chosen, at: at(now))
             default:
                 _ = outages.note(

@@ -1,4 +1,4 @@
-// What this browser can do, and where it cannot bind a phone that lasts.
+// Checks whether this browser can run the app, and whether a phone that it binds would last.
 
 /** The first thing that this app needs and this browser has not: the name of a text, or null. */
 export async function missing(scope = globalThis) {

@@ -1,4 +1,4 @@
-// What a phone is told besides requests: notices of a website or the operator, and recoveries.
+// The notices of a website or the operator, and the recoveries of a lost factor, for one phone.
 
 import { decodeObject, moment } from "./bytes.js";
 import { accepted, odd } from "./calls.js";

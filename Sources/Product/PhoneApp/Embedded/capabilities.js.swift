@@ -3,7 +3,7 @@ extension AppFile {
     static let capabilitiesJS = AppFile(
         "capabilities.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // What this browser can do, and where it cannot bind a phone that lasts.
+            // Checks whether this browser can run the app, and whether a phone that it binds would last.
 
             /** The first thing that this app needs and this browser has not: the name of a text, or null. */
             export async function missing(scope = globalThis) {

@@ -3,7 +3,7 @@ extension AppFile {
     static let mailboxJS = AppFile(
         "mailbox.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // What a phone is told besides requests: notices of a website or the operator, and recoveries.
+            // The notices of a website or the operator, and the recoveries of a lost factor, for one phone.
 
             import { decodeObject, moment } from "./bytes.js";
             import { accepted, odd } from "./calls.js";

@@ -19,7 +19,7 @@ extension AppFile {
                 if (!isLink(text)) throw new LinkRefused("linkUnknown");
                 const { config, origin } = app.environment;
                 const activation = takeLink(text, { origin, relays: config.relays });
-                // Nothing was sent, so the link still works where the app is installed.
+                // The app has sent nothing, and the link still works where the app is installed.
                 if (mustInstallFirst()) return app.shell.go("install", { link: text });
                 return app.shell.go("enrol", { activation });
               } catch (error) {

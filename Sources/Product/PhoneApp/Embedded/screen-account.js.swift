@@ -3,7 +3,7 @@ extension AppFile {
     static let screenAccountJS = AppFile(
         "screen-account.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // One account of this phone: its name, codes, PIN and clock, and its removal.
+            // The screen of an account: the name, codes, PIN and clock of its phone, and the removal.
 
             import { CallFailure } from "./calls.js";
             import { visible } from "./context.js";

@@ -3,7 +3,8 @@ extension AppFile {
     static let screenInstallJS = AppFile(
         "screen-install.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // How to install the app on iOS before the first account: the installed app has its own storage.
+            // The screen that explains how to install the app on iOS before the first account is added. The
+            // installed app has its own storage.
 
             import { button, h, heading, note } from "./elements.js";
             import { t } from "./texts.js";

@@ -88,7 +88,7 @@ extension NewActivation {
     }
 }
 
-/// How phones in browsers reach the relay.
+/// The addresses by which phones in browsers reach the relay.
 public struct BrowserAccess: Sendable, Equatable {
     /// The origin with the routes of phones.
     public let origin: String

@@ -13,8 +13,8 @@ import World
 /// users have failed since the last one was accepted, and the last failure is not long ago. A host
 /// that a user has chosen is down for that device alone, after its first failure.
 ///
-/// What can go wrong: an attacker wants a service to appear down, so that users get weaker factors.
-/// So an answer about one phone, such as an invalid token or too many pushes, is no failure of the
+/// An attacker may want a service to appear down, because users then get weaker factors. Therefore
+/// an answer about one phone, such as an invalid token or too many pushes, is no failure of the
 /// service. A single user, with any number of phones, counts once.
 ///
 /// Every push is attempted all the same, so the first accepted one ends the outage.

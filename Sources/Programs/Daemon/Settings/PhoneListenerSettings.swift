@@ -22,7 +22,7 @@ extension Settings {
         public init() {}
     }
 
-    /// How phones in browsers reach the relay; nil without a listener for them.
+    /// The addresses for phones in browsers; nil without a listener for them.
     public var browsers: BrowserAccess? {
         phone.origin.map {
             BrowserAccess(origin: $0.origin, app: phone.enabled == .on ? $0.origin + PhoneApp.root : nil)

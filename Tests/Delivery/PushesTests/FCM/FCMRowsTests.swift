@@ -49,7 +49,7 @@ import World
         Row([.refuse(.unavailable)], "in 10 to 15 s: UNAVAILABLE, for all"),
         Row([.refuse(.internal)], "in 10 to 15 s: INTERNAL, for all"),
         Row([.respond(Response(status: 502, body: Array("<html>".utf8)))], "in 10 to 15 s: 502, for all"),
-        // One more access token, and then the push is sent again.
+        // The sender requests another access token, and sends the push again.
         Row([.refuse(.unauthenticated), .accept], "accepted", requests: 2),
         Row(
             [.refuse(.unauthenticated), .refuse(.unauthenticated)], "credential: UNAUTHENTICATED", requests: 2,

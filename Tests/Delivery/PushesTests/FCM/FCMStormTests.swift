@@ -63,7 +63,7 @@ import World
             let ends = ledger.ends
             #expect(ends.count == Self.count)
             #expect(ends.values.allSatisfy { $0.count == 1 })
-            // Nothing here refuses a push for good, so the rest was ambiguous twice.
+            // This service refuses no push for good. The other pushes were ambiguous twice.
             let accepted = ends.filter { $0.value == ["accepted"] }
             #expect(ends.count - accepted.count <= ledger.ambiguous.count)
             let deliveries = service.deliveries
