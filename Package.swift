@@ -190,8 +190,8 @@ let storage = layer(
     module(
         "Storage",
         [
-            "Bytes", "CMariaDB", "CSQLite", "Crypto", "Directory", "Domain", "EventLoop", "GSM", "JSON", "Log",
-            "Metrics", "Relay", "Webhooks", "World",
+            "Attestation", "Bytes", "CMariaDB", "CSQLite", "Crypto", "Directory", "Domain", "EventLoop", "GSM", "JSON",
+            "Log", "Metrics", "Relay", "Webhooks", "World",
         ]),
 
     tests("Geo", ["Domain", "Geo", "TestSupport", "World"]),

@@ -202,6 +202,21 @@ CREATE TABLE IF NOT EXISTS attestation (
 
 CREATE INDEX IF NOT EXISTS attestation_user ON attestation (user_id);
 
+-- The phones that are pages in a browser: what each said of its app and of the credential by which its authenticator checks
+-- the owner. A row exists if the phone said so when it was bound.
+CREATE TABLE IF NOT EXISTS web_phone (
+    device_id binary(16) NOT NULL PRIMARY KEY,
+    user_id binary(16) NOT NULL,
+    app varchar(128) NOT NULL,              -- the origin of the page
+    rp varchar(128),                        -- the domain of the credential; null, like the next two: the page has none
+    credential varchar(256),                -- its id, base64url
+    public_key binary(65),                  -- P-256, uncompressed
+    operation binary(16) NOT NULL,          -- the one that bound the phone
+    mac binary(36)                          -- by the relay that wrote the row (see threat-model.md)
+) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+CREATE INDEX IF NOT EXISTS web_phone_user ON web_phone (user_id);
+
 -- The certificates that the phones' authority issued, until they expire, for its revocation list. A certificate counts only
 -- while its phone is active, whatever is in this table. The list also puts the certificates of stopped users and of
 -- disabled websites on hold, without a change here.
@@ -430,7 +445,7 @@ CREATE TABLE IF NOT EXISTS challenge (
     place_check varchar(16),                -- the phone's place against the login's: near, far, unknown; null: not compared
     place_distance int,                     -- between them at least, in kilometres
     attested text,                          -- JSON: verdict, facts and report of the phone that approved; null: not judged
-    assertion text,                         -- the phone's assertion over the receipt, for the website to verify
+    assertion text,                         -- over the receipt, for the website: of App Attest in base64url, or JSON (a page, perhaps with one of WebAuthn)
     approves binary(32),                    -- of an approval: the digest of the change that it approves
     used_by binary(16),                     -- of an approval: the operation that used it
     language varchar(256),                  -- of messages: a BCP 47 tag, or a whole Accept-Language

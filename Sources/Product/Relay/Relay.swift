@@ -12,7 +12,8 @@ public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStor
     & CertificateStore & ReportStore & PhoneCodeStore & TaggedCertificateStore & AskStore
     & DeliverStore & MessageStore & CascadeStore & AnswerStore & CodeStore & CodeFailureStore & VerifyCodeStore
     & FactorStore
-    & AddressStore & AttestationStore & PINStore & UnlockCodeStore & GoodbyeStore & PendingStore & NoticeStore
+    & AddressStore & AttestationStore & WebPhoneStore & PINStore & UnlockCodeStore & GoodbyeStore & PendingStore
+    & NoticeStore
     & ChangeStore
     & RevocationStore
     & WebhookStore

@@ -42,6 +42,10 @@ enum Parameters {
     private static let base64URL: JSONValue = ["type": "string", "pattern": .string(FieldPattern.opaque)]
     static let assertion = Field.opaque(
         "assertion", limit: 5500, "An assertion of App Attest over the answer, in base64url")
+    static let ownerAssertion = Field.object(
+        "webauthn", "An assertion of WebAuthn over the answer, from a phone that is a page",
+        of: ["authenticator_data": base64URL, "client_data": base64URL, "signature": base64URL],
+        required: ["authenticator_data", "client_data", "signature"])
     static let certificateRequest = Field.text(
         "csr", limit: SigningRequest.maxBytes, "A PKCS #10 request in PEM for a key of the caller, signed by it"
     ) { text in

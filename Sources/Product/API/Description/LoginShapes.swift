@@ -32,7 +32,7 @@ extension Shape {
             "check": word("PlaceCheck", PlaceCheck.self), "distance?": integer(3).about("In kilometres"),
         ]),
         "uv?": word("UserVerification", UserVerification.self).showing("biometric"), "uv_age?": integer(2),
-        "attestation?": judgedPosture,
+        "app?": app, "webauthn?": ownerAssertion, "attestation?": judgedPosture,
     ]).showing(without: "reason")
     static let loginResult = resultMembers.named("LoginResult")
     /// The result as `/auth` returns it: a user without a challenge has none.

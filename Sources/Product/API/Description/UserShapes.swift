@@ -90,11 +90,23 @@ extension Shape {
         "jwk": jwk.orNull, "thumbprint": text("oKIywvGUpTVTyxMQ3bwIIeQUudfr_CkLMjCE19ECD-U").orNull.about("RFC 7638"),
         "stopped_by?": author, "expires_at?": time, "verify_since?": time,
         "agreement?": jwk, "binding?": jws.about("A twoefay-binding+jwt, as the phone sent it"),
-        "attestation?": attestation, "certificates?": list(of: taggedCertificate), "created_at": time,
+        "attestation?": attestation, "app?": app, "webauthn?": passkey, "certificates?": list(of: taggedCertificate),
+        "created_at": time,
         "last_seen_at": time.orNull, "login_successes": integer(12), "login_failures": integer(1),
         "wrong_numbers": integer(0), "pin": pinState, "report": report.orNull,
         "report_forged?": mark.about("Somebody else has written the stored report"),
-    ]).showing(without: "stopped_by", "expires_at", "verify_since", "report_forged").named("Device")
+    ]).showing(
+        without: "stopped_by", "expires_at", "verify_since", "report_forged", "app", "webauthn"
+    ).named("Device")
+
+    /// The claims of a phone that is a page, and its assertion over a receipt.
+    static let app = text("https://phone.example.com").about("The origin of the page that the phone is")
+    private static let passkey = object([
+        "rp": text("phone.example.com"), "id": text("q2w3"), "jwk": jwk,
+    ]).about("The credential by which the page checks its owner").named("Passkey")
+    static let ownerAssertion = object([
+        "authenticator_data": text("SZYN"), "client_data": text("eyJ0"), "signature": text("MEUC"),
+    ]).about("The check of the owner of the page, over the receipt").named("OwnerAssertion")
 
     static let user = object([
         "token": id, "email": text("bob@example.com").orNull, "phone": text("+4915112345678").orNull,

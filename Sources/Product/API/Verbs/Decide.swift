@@ -1,3 +1,4 @@
+import Attestation
 import Domain
 import JSON
 import Relay
@@ -14,7 +15,7 @@ enum Decide {
                 .phone { call, phone async throws(Refusal) in try await decide(.approve, call, phone) },
                 [
                     P.challenge.required, P.answer.optional, P.number.optional, P.assertion.optional,
-                    P.pinSignature.optional,
+                    P.ownerAssertion.optional, P.pinSignature.optional,
                 ],
                 answers: [Answer(200, "The result: a wrong number is a failure", .decided)],
                 problems: [
@@ -34,7 +35,7 @@ enum Decide {
                 .phone { call, phone async throws(Refusal) in try await decide(.deny, call, phone) },
                 [
                     P.challenge.required, P.answer.optional, P.number.optional, P.assertion.optional,
-                    P.pinSignature.optional,
+                    P.ownerAssertion.optional, P.pinSignature.optional,
                 ],
                 answers: [Answer(200, "The result", .decided)],
                 problems: [.notFound: notFound, .alreadyDecided: decided]),
@@ -75,15 +76,24 @@ enum Decide {
     ]
 
     private static let notFound = "there is no such challenge, or it is for another caller"
+    private static let assertionForm = LocalizedText(
+        "must be an object with authenticator_data, client_data and signature, each in base64url",
+        de: "muss ein Objekt mit authenticator_data, client_data und signature sein, jeweils in base64url")
     private static let decided = "the challenge has ended; login has its result"
 
     private static func decide(
         _ decision: Decision, _ call: VerbCall, _ phone: PhoneCredential
     ) async throws(Refusal) -> VerbOutcome {
         guard let challenge: ChallengeID = try call.id(P.challenge) else { throw .notFound }
+        var owner: OwnerAssertion?
+        if let object = call[P.ownerAssertion] {
+            owner = OwnerAssertion(json: object)
+            guard owner != nil else { throw .invalid([FieldFault("webauthn", .format, assertionForm)]) }
+        }
         let answer = PhoneAnswer(
             approves: decision == .approve, signed: call[P.answer], number: call[P.number],
-            assertion: call[P.assertion], pinSignature: call[P.pinSignature])
+            assertion: call[P.assertion], pinSignature: call[P.pinSignature],
+            ownerAssertion: owner)
         let result = try await call.relay.answer(challenge, answer, by: phone)
         return .answer(APIResponse(200, ["login": .word(result)]))
     }

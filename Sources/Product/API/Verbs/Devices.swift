@@ -65,7 +65,8 @@ enum Devices {
         let attestation = try await call.relay.attestation(of: device, at: website)
         let user = try await call.relay.user(named: username, of: website)
         let certificates = try await call.relay.taggedCertificates(of: user.id, at: website)[device] ?? []
-        return .answer(APIResponse(200, try view.json(call, attestation, certificates)))
+        let page = try await call.relay.webPhones([view], of: user.id)[device]
+        return .answer(APIResponse(200, try view.json(call, attestation, page, certificates)))
     }
 
     @Sendable static func unbind(_ call: VerbCall, _ website: Website) async throws(Refusal) -> VerbOutcome {

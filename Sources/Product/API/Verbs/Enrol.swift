@@ -111,10 +111,13 @@ enum Enrol {
         of devices: [DeviceView], of user: UserRow, _ call: VerbCall, _ website: Website
     ) async throws(Refusal) -> [JSONValue] {
         let attestations = try await call.relay.attestations(of: user.id, at: website)
+        let pages = try await call.relay.webPhones(devices, of: user.id)
         let certificates = try await call.relay.taggedCertificates(of: user.id, at: website)
         var views: [JSONValue] = []
         for device in devices {
-            views.append(.object(try device.json(call, attestations[device.id], certificates[device.id] ?? [])))
+            let shown = try device.json(
+                call, attestations[device.id], pages[device.id], certificates[device.id] ?? [])
+            views.append(.object(shown))
         }
         return views
     }

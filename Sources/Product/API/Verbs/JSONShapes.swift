@@ -1,3 +1,4 @@
+import Attestation
 import Crypto
 import Domain
 import JSON
@@ -53,9 +54,10 @@ extension DeviceView {
     ///
     /// - Parameters:
     ///   - attestation: nil if none was recorded, or if attestations do not count.
+    ///   - web: the claims of a page; nil for another phone.
     ///   - certificates: the tagged certificates of the phone.
     func json(
-        _ call: VerbCall, _ attestation: AttestationRow?, _ certificates: [TaggedCertificate]
+        _ call: VerbCall, _ attestation: AttestationRow?, _ web: WebPhone?, _ certificates: [TaggedCertificate]
     ) throws(Refusal) -> JSONObject {
         var jwk = JSONValue.null
         var thumbprint: String?
@@ -80,6 +82,7 @@ extension DeviceView {
         }
         if let binding { object.set("binding", .string(binding)) }
         if let attestation { object.set("attestation", .object(attestation.json)) }
+        for member in web?.json.members ?? [] { object.set(member.name, member.value) }
         if !certificates.isEmpty { object.set("certificates", .array(certificates.map { .object($0.json) })) }
         object.set("created_at", .timestamp(createdAt))
         object.set("last_seen_at", .timestamp(lastSeenAt))

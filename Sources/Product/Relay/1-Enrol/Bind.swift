@@ -128,6 +128,7 @@ extension Relay {
                 thumbprint: key.spkiThumbprint, revocation: RevocationCode.digest(RevocationCode.text(secret)),
                 binding: request.binding, at: relay.time.now())
             device.agreementKey = keys.agreement?.x963
+            device.web = keys.web
         }
 
         var approvable: Approvable { .phone(device, key: key, sender: sender) }

@@ -1,3 +1,4 @@
+import Attestation
 import Domain
 import World
 
@@ -140,6 +141,8 @@ public struct NewDevice: Sendable {
     public let at: Timestamp
     /// The attestation and the relay's verdict on it; nil if attestations do not count.
     public internal(set) var attestation: AttestationRow?
+    /// The claims of a phone that is a page; nil if it made none.
+    public internal(set) var web: WebPhone?
 
     public var state: DeviceState { approval == nil ? .active : .waiting }
 }

@@ -1,3 +1,4 @@
+import Attestation
 import Crypto
 import Domain
 import JSON
@@ -9,6 +10,8 @@ enum EnrolProof {
         let signing: P256PublicKey
         /// The key named in the claim `agreement`; nil if the phone names none.
         let agreement: P256PublicKey?
+        /// The claims of a page about its app; nil for a native phone.
+        let web: WebPhone?
     }
 
     /// Returns the keys of the phone; nil if anything is wrong.
@@ -29,9 +32,13 @@ enum EnrolProof {
             (claims["dev_token"] ?? "").string == request.pushToken, claims["iat"]?.integer != nil,
             signed == nil || signed?.key == key
         else { return nil }
-        guard let jwk = claims["agreement"] else { return Keys(signing: key, agreement: nil) }
+        // A page says so by its platform, too, on which its rights depend.
+        guard let web = try? Optional(WebPhone(claims: claims)), web == nil || request.platform == .web else {
+            return nil
+        }
+        guard let jwk = claims["agreement"] else { return Keys(signing: key, agreement: nil, web: web) }
         // A key has one purpose: one that signs must not agree on secrets.
         guard let agreement = try? P256PublicKey(agreementJWK: jwk), agreement != key else { return nil }
-        return Keys(signing: key, agreement: agreement)
+        return Keys(signing: key, agreement: agreement, web: web)
     }
 }

@@ -85,13 +85,17 @@ public struct ChallengeRow: Sendable, Equatable {
     /// The judgement of the phone's attestation and posture at the answer; nil if it was not
     /// judged.
     public let attested: AttestedAnswer?
+    /// What the answer says about the page that has approved; nil for another phone.
+    public let web: WebAnswer?
 
     public init(
         id: ChallengeID, user: UserID, token: UserToken, life: ChallengeLife, policy: String, context: [UInt8],
         nonce: [UInt8], number: String?, factor: Factor?, proof: Proof?, device: DeviceID?, receipt: String?,
         uv: UserVerification?, approves: [UInt8]?, trace: TraceParent?, askedAt: Timestamp, decidedAt: Timestamp?,
-        operation: OperationID, steps: [Step], place: PlaceComparison? = nil, attested: AttestedAnswer? = nil
+        operation: OperationID, steps: [Step], place: PlaceComparison? = nil, attested: AttestedAnswer? = nil,
+        web: WebAnswer? = nil
     ) {
+        self.web = web
         self.attested = attested
         self.place = place
         self.id = id
@@ -142,6 +146,8 @@ public struct ChallengeEnd: Sendable {
     /// The judgement of the phone's attestation and posture; nil if the policy asks for none. The
     /// write is refused if the attestation has changed since it was read.
     public var posture: JudgedPosture?
+    /// What the approval says about the page that the phone is; nil for another phone.
+    public var web: WebAnswer?
     /// The phone's PIN as it was judged; nil if the policy does without PINs. The write is refused
     /// if the PIN or its count has changed since it was read.
     public var pin: JudgedPIN?
@@ -176,6 +182,11 @@ public struct ChallengeEnd: Sendable {
         self.event = event
         self.at = at
     }
+}
+
+extension ChallengeEnd {
+    /// The assertion over the receipt as it is stored: of App Attest, or of a page.
+    public var assertion: String? { web?.stored ?? posture?.answer.assertion }
 }
 
 /// The further effects of an answer.

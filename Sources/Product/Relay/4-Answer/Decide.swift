@@ -1,3 +1,4 @@
+import Attestation
 import Bytes
 import Crypto
 import Domain
@@ -16,11 +17,14 @@ public struct PhoneAnswer: Sendable, Equatable {
     public var assertion: String?
     /// The signature of the PIN's key over the signing input of the decision, in base64url.
     public var pinSignature: String?
+    /// An assertion of WebAuthn over the signed decision, from a phone that is a page.
+    public var ownerAssertion: OwnerAssertion?
 
     public init(
         approves: Bool, signed: String? = nil, number: String? = nil, assertion: String? = nil,
-        pinSignature: String? = nil
+        pinSignature: String? = nil, ownerAssertion: OwnerAssertion? = nil
     ) {
+        self.ownerAssertion = ownerAssertion
         self.pinSignature = pinSignature
         self.approves = approves
         self.signed = signed
@@ -84,13 +88,17 @@ extension Relay {
         let number: String?
         let proof: Proof
         let receipt: String?
-        let uv: UserVerification?
+        /// The verification that counts; that of a page only with an assertion.
+        var uv: UserVerification?
         var uvAge: Int?
         var place: CoarsePlace?
         var posture: ReportedPosture?
         /// An assertion of App Attest over the receipt, in base64url.
         var assertion: String?
         var pinSignature: String?
+        var ownerAssertion: OwnerAssertion?
+        /// What the answer says about its page; nil for a native phone, and until it is judged.
+        var web: WebAnswer?
     }
 
     private func read(
@@ -112,7 +120,8 @@ extension Relay {
             return Content(
                 decision: decision.decision, number: decision.number, proof: .signed, receipt: signed,
                 uv: decision.uv, uvAge: decision.uvAge, place: decision.place, posture: decision.posture,
-                assertion: answer.assertion, pinSignature: answer.pinSignature)
+                assertion: answer.assertion, pinSignature: answer.pinSignature,
+                ownerAssertion: answer.ownerAssertion)
         case .certificate:
             // The website will see that the answer was authenticated by a certificate.
             guard answer.signed == nil, phone.isCertified else { throw .fault(.policy) }
@@ -171,6 +180,12 @@ extension Relay {
     private func decide(
         _ row: ChallengeRow, _ content: Content, _ policy: Policy, by phone: PhoneCredential
     ) async throws(Refusal) -> ChallengeLife.Result {
+        var content = content
+        if content.decision == .approve {
+            content.web = try await judgeOwner(
+                receipt: content.receipt, assertion: content.ownerAssertion, of: row, by: phone)
+            content.uv = content.uv?.counted(content.web)
+        }
         for _ in 0..<2 {
             if let result = try await decided(row, content, policy, by: phone) { return result }
         }
@@ -207,6 +222,9 @@ extension Relay {
                             + "und die Antwort hat \(uv.rawValue). Es wurde nichts geändert: Das Telefon darf erneut "
                             + "antworten")))
         }
+        if approves, policy.minAssurance == .high, content.web?.isApart == false {
+            throw await refused(.verification, row.id, by: phone, as: Self.servedByRelay)
+        }
         if approves, let refusal = Self.refusal(uv, age: content.uvAge, policy) {
             throw await refused(.verification, row.id, by: phone, as: refusal)
         }
@@ -240,6 +258,7 @@ extension Relay {
         closing.isApproval = row.approves != nil
         if !approves { closing.deniedRecovery = await recovery(askedBy: row, of: phone.user, at: now) }
         closing.pin = pin
+        closing.web = content.web
         if try await end(closing, as: operations.new()) { return life.result }
         if attempts > 0, let phone = try await self.phone(phone, judged: pin) {
             return try await decided(row, content, policy, by: phone, attempts: attempts - 1)
@@ -262,6 +281,13 @@ extension Relay {
                 "This challenge accepts no phone's approval: it allows \(factors)",
                 de: "Diese Challenge nimmt keine Bestätigung eines Telefons an. Erlaubt sind: \(factors)"))
     }
+
+    private static let servedByRelay = Refusal.forbidden(
+        LocalizedText(
+            "The website requires the assurance high, which a page of the relay itself never has. Nothing has changed: "
+                + "another phone may answer",
+            de: "Die Website verlangt das Vertrauensniveau high, das eine Seite des Relays selbst nie hat. Es wurde "
+                + "nichts geändert: Ein anderes Telefon darf antworten"))
 
     private func isRight(_ number: String?, for row: ChallengeRow) -> Bool {
         guard let right = row.number else { return true }

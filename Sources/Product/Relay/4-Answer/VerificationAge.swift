@@ -8,12 +8,13 @@ public struct VerifiedUser: Sendable, Equatable {
     /// The age in seconds when the phone signed.
     public let age: Int64
 
-    /// Reads it from a receipt, which the relay verified when it came. Returns nil if the phone
-    /// stated no age.
-    init?(receipt: String) {
+    /// Reads the age from a receipt, which the relay verified when it came. Returns nil if the phone
+    /// stated none.
+    ///
+    /// - Parameter uv: the verification that counted.
+    init?(receipt: String, uv: UserVerification?) {
         guard let object = try? JWS.parse(receipt, maxBytes: SignedDecision.maxBytes),
-            let claims = (try? JSONReader.read(object.payload))?.object, let age = claims["uv_age"]?.integer,
-            let uv = claims["uv"]?.string.flatMap({ UserVerification(rawValue: $0) })
+            let claims = (try? JSONReader.read(object.payload))?.object, let age = claims["uv_age"]?.integer, let uv
         else { return nil }
         self.uv = uv
         self.age = age

@@ -27,6 +27,8 @@ public struct ChallengeResult: Sendable, Equatable {
     public var verified: VerifiedUser?
     /// The judgement of the phone's attestation and posture; nil if it was not judged.
     public var attested: AttestedAnswer?
+    /// What the answer says about the page that has approved; nil for another phone.
+    public var web: WebAnswer?
     /// The phone's attestation, for a website that verifies it itself.
     public internal(set) var evidence: AttestationRow?
 }
@@ -112,8 +114,8 @@ extension ChallengeResult {
             proof: row.proof, device: row.device, receipt: row.receipt, steps: steps ?? row.steps, context: row.context,
             expiresAt: row.life.expiresAt, place: row.place,
             verified: life.result == .success && Self.demandsVerification(row)
-                ? row.receipt.flatMap { VerifiedUser(receipt: $0) } : nil,
-            attested: row.attested)
+                ? row.receipt.flatMap { VerifiedUser(receipt: $0, uv: row.uv) } : nil,
+            attested: row.attested, web: row.web)
     }
 
     /// Whether the website demanded a recent verification. Otherwise the phone would decide what the
@@ -126,6 +128,7 @@ extension ChallengeResult {
     private static let texts = ReadPolicies(Policy())
 
     private static func assurance(_ row: ChallengeRow, _ factor: Factor) -> Assurance {
-        Assurance(factor: factor, numberAsked: row.number != nil, uv: row.uv ?? .none)
+        let assurance = Assurance(factor: factor, numberAsked: row.number != nil, uv: row.uv ?? .none)
+        return row.web?.limit(assurance) ?? assurance
     }
 }

@@ -33,6 +33,7 @@ extension ChallengeResult {
             object.set("uv", .word(verified.uv))
             object.set("uv_age", .integer(verified.age))
         }
+        if let web { web.show(in: &object) }
         if let attested { object.set("attestation", .object(attested.json(evidence))) }
         return object
     }

@@ -10,14 +10,17 @@ public struct SignedTable: Sendable {
     /// The rights of a row, as SQL conditions. Without a key a row can only lose them: when
     /// somebody locks, suspends, disables, ends or uses it.
     let rights: [String]
+    /// The first schema that has the table.
+    let since: Int64
     /// The statement that writes the MAC of a row. Its parameters are `:mac` and the list `key`.
     let sign: Statement
 
-    init(_ name: String, key: [String], granting: [String], rights: [String] = []) {
+    init(_ name: String, key: [String], granting: [String], rights: [String] = [], since: Int64 = 0) {
         self.name = name
         self.key = key
         self.granting = granting
         self.rights = rights
+        self.since = since
         sign = Statement("UPDATE \(name) SET mac = :mac WHERE \(Self.hasKey(key))")
     }
 
@@ -67,8 +70,8 @@ public struct SignedTable: Sendable {
 
 extension SignedTable {
     public static let all = [
-        website, websiteKey, user, activation, device, attestation, factor, sentCode, recoveryCode, challenge, outbox,
-        temporaryCode,
+        website, websiteKey, user, activation, device, attestation, webPhone, factor, sentCode, recoveryCode, challenge,
+        outbox, temporaryCode,
         idempotency, notice, recovery, deviceReport, taggedCertificate, auditWriter, auditCheckpoint,
         installationEpoch,
     ]
@@ -114,6 +117,12 @@ extension SignedTable {
             "user_id", "verdict", "faults", "facts", "statement", "activation_code", "app_key", "counter", "judged_at",
             "operation",
         ])
+
+    /// The table is signed because the assertions of its credentials are the proof that a page has
+    /// verified its user. A missing row gives no right.
+    static let webPhone = SignedTable(
+        "web_phone", key: ["device_id"], granting: ["user_id", "app", "rp", "credential", "public_key", "operation"],
+        since: 3)
 
     /// The table is signed because a policy can refuse phones by their reports.
     static let deviceReport = SignedTable(

@@ -35,8 +35,8 @@ final class SignedTableScan: Sendable {
             """)
         let select = "SELECT \(table.columns) FROM \(table.name)"
         let page = "ORDER BY \(key) LIMIT \(Self.pageSize)"
-        first = Statement("\(select) \(page)")
-        next = Statement("\(select) WHERE (\(key)) > (\(last)) \(page)")
+        first = Statement("\(select) \(page)", since: table.since)
+        next = Statement("\(select) WHERE (\(key)) > (\(last)) \(page)", since: table.since)
     }
 
     func page(after key: [SQLValue]?) -> BoundStatement {
@@ -278,5 +278,5 @@ private let countStatements = SignedTable.all.map {
         SELECT substr(mac, 1, \(RowAuthenticator.tagBytes)) AS tag, count(*) AS signature_count FROM \($0.name)
         WHERE substr(mac, 1, \(RowAuthenticator.tagBytes)) NOT IN (x'', x'00000000')
         /*S! AND typeof(mac) = 'blob' */ GROUP BY 1
-        """)
+        """, since: $0.since)
 }

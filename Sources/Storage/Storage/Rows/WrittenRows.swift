@@ -39,7 +39,7 @@ extension Statement {
         // SQLite 3.40 evaluates `mac IS NULL` as false here, so the statement returns the value
         // itself.
         let answer = "RETURNING \((table.key + ["mac"]).joined(separator: ", "))"
-        self.init("\(sql) \(end) \(answer)", written: WrittenRows(table: table, isMove: false))
+        self.init("\(sql) \(end) \(answer)", written: WrittenRows(table: table, isMove: false), since: table.since)
     }
 
     /// Creates an UPDATE that gives one row of a signed table another key, the first of its values.

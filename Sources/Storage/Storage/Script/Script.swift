@@ -114,13 +114,14 @@ public struct Script: Sendable {
         get throws(StoreFailure) { try short?.guarded() ?? self }
     }
 
-    /// Returns the script without the statements that need newer tables, and the indices of the
-    /// reads that are left out.
+    /// Returns the script without the statements and rows that need newer tables, and the indices of
+    /// the reads that are left out.
     func fitting(_ version: Int64) -> (script: Script, missing: [Int]) {
         func fits(_ bound: BoundStatement) -> Bool { bound.statement.since <= version }
-        if writes.allSatisfy(fits), reads.allSatisfy(fits) { return (self, []) }
+        func exist(_ rows: SignedRows) -> Bool { rows.search.table.since <= version }
+        if writes.allSatisfy(fits), reads.allSatisfy(fits), rows.allSatisfy(exist) { return (self, []) }
         let script = Script(
-            name, operation: operation, mayHaveRun: mayHaveRun, rows: rows, writes: writes.filter(fits),
+            name, operation: operation, mayHaveRun: mayHaveRun, rows: rows.filter(exist), writes: writes.filter(fits),
             reads: reads.filter(fits), reporting: reported.map { writes[..<$0].count(where: fits) })
         return (script, reads.indices.filter { !fits(reads[$0]) })
     }

@@ -97,11 +97,13 @@ struct AttestedShop: Sendable {
     }
 
     func bind(
-        _ phone: TestPhone, _ attestation: JSONValue?, code: String? = nil, platform: Platform = .other
+        _ phone: TestPhone, _ attestation: JSONValue?, code: String? = nil, platform: Platform = .other,
+        claims: (inout JSONObject) -> Void = { _ in }
     ) async throws -> Bind {
         let code = code ?? ada.code
         let proof = try phone.proof(
-            token: ada.token.text, code: code, origin: RelayRig.origin, website: "shop", at: rig.time.now())
+            token: ada.token.text, code: code, origin: RelayRig.origin, website: "shop", at: rig.time.now(),
+            change: claims)
         var request = BindRequest(
             token: ada.token, pushToken: phone.pushToken, activationCode: code, proof: proof, binding: nil,
             name: "Phone", platform: platform, environment: .production)

@@ -57,6 +57,11 @@ struct SignedRowsFixture {
             Column("facts", "'{}'"), Column("statement", "'{}'"), Column("activation_code", "'other'"),
             Column("app_key", "x'04'"), Column("counter", "7"), Column("judged_at", moment), Column("operation", id),
         ],
+        "web_phone": [
+            Column("device_id", id), Column("user_id", id), Column("app", "'https://other.example'"),
+            Column("rp", "'other.example'"), Column("credential", "'other'"), Column("public_key", "x'04'"),
+            Column("operation", id),
+        ],
         "device_report": [
             Column("device_id", id), Column("os", "'other'"), Column("os_version", "'99'"),
             Column("patch_level", "209901"), Column("app_version", "'99'"), Column("model", "'other'"),
@@ -140,6 +145,7 @@ struct SignedRowsFixture {
             "verify_since", "operation", "mac",
         ],
         "attestation": ["mac"],
+        "web_phone": ["mac"],
         "device_report": ["mac"],
         "tagged_certificate": ["mac"],
         "factor": [
@@ -213,6 +219,9 @@ struct SignedRowsFixture {
             INSERT INTO attestation (device_id, user_id, verdict, faults, activation_code, counter, judged_at, operation)
             SELECT id, id, 'valid', '', 'code', 0, created_at, id FROM user
             """)
+        try rig.execute(
+            "INSERT INTO web_phone (device_id, user_id, app, operation) SELECT id, id, 'https://phone.example', id FROM user"
+        )
         try rig.execute(
             """
             INSERT INTO notice (id, user_id, author, title, body, created_at, operation)

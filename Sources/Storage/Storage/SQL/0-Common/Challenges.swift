@@ -27,8 +27,9 @@ enum Challenges {
         let check: PlaceCheck? = try row.optionalWord("challenge_place_check")
         let distance = try row.optionalInteger("challenge_place_distance").map { Int($0) }
         let assertion = try row.optionalText("challenge_assertion")
+        let web = assertion.flatMap { WebAnswer(stored: $0) }
         let attested = try row.optionalText("challenge_attested").map { facts in
-            AttestedAnswer(facts: facts, assertion: assertion)
+            AttestedAnswer(facts: facts, assertion: web == nil ? assertion : nil)
         }
         return ChallengeRow(
             id: try row.id("challenge_id"), user: try row.id("challenge_user_id"), token: try row.id("challenge_token"),
@@ -41,7 +42,7 @@ enum Challenges {
             askedAt: try row.timestamp("challenge_asked_at"),
             decidedAt: try row.optionalTimestamp("challenge_decided_at"),
             operation: try row.id("challenge_operation"), steps: steps,
-            place: check.map { PlaceComparison(check: $0, distance: distance) }, attested: attested)
+            place: check.map { PlaceComparison(check: $0, distance: distance) }, attested: attested, web: web)
     }
 }
 

@@ -23,7 +23,7 @@ enum UnusedApprovals {
             of: user, because: reason, isSparing: isSparing, at: now, noted: audited, as: operation
         ) + [
             dropWaitingPhones(user: person, device: .id(device), operation: mark),
-            AttestationRows.dropOrphans(of: user),
+            AttestationRows.dropOrphans(of: user), WebPhoneRows.dropOrphans(of: user),
             dropActivations(user: person, operation: mark),
             dropWaitingFactors(user: person, operation: mark),
             useAll(operation: mark, user: person),

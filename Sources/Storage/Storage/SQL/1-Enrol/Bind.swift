@@ -86,14 +86,14 @@ extension Store {
             device.updated(code: digest, as: operation), device.inserted(code: digest, as: operation),
         ]
         let later =
-            UsedKeys.recorded(of: device, as: operation) + [
+            UsedKeys.recorded(of: device, as: operation) + WebPhoneRows.replaced(device, as: operation) + [
                 AttestationRows.dropReplaced(device.id, as: operation), AttestationRows.inserted(device, as: operation),
-                AttestationRows.dropOrphans(of: device.user),
+                AttestationRows.dropOrphans(of: device.user), WebPhoneRows.dropOrphans(of: device.user),
                 DeviceReports.droppedAtBinding(of: device.id, as: operation),
                 OperationSecrets.stored(secret, of: device.id, revocation: device.revocation, as: operation),
             ]
         var rows: [SignedRows] = [.user(device.user).signed, .activation(digest).signed, .device(device.id).signed]
-        rows += [.attestation(of: device.id).lenient]
+        rows += [.attestation(of: device.id).lenient] + WebPhoneRows.rows(of: device)
         rows += AccountEventRows.rows(.deviceBound, as: operation)
         var bound = BoundPhone.steps(device.id, of: device.user, at: device.at, as: operation)
         if device.replacesOthers {

@@ -85,7 +85,7 @@ private let endedWith = Statement(
 /// it.
 private let belongings = [
     forgetSecrets, forgetEntries, forgetNews, forgetSteps, forgetChallenges, forgetReports, forgetTagged, forgetDevices,
-    forgetAttestations, forgetActivations, forgetSentCodes, forgetFactors, forgetRecoveryCodes,
+    forgetAttestations, forgetWebPhones, forgetActivations, forgetSentCodes, forgetFactors, forgetRecoveryCodes,
     forgetTemporaryCodes, forgetNotices, forgetRecoveries, forgetWords,
 ]
 
@@ -132,6 +132,8 @@ private let forgetReports = Statement(
 private let forgetTagged = Statement("DELETE FROM tagged_certificate WHERE user_id = :user AND \(Guards.audited)")
 private let forgetDevices = Statement("DELETE FROM device WHERE user_id = :user AND \(Guards.audited)")
 private let forgetAttestations = Statement("DELETE FROM attestation WHERE user_id = :user AND \(Guards.audited)")
+private let forgetWebPhones = Statement(
+    "DELETE FROM web_phone WHERE user_id = :user AND \(Guards.audited)", since: 3)
 private let forgetActivations = Statement("DELETE FROM activation WHERE user_id = :user AND \(Guards.audited)")
 private let forgetSentCodes = Statement(
     """

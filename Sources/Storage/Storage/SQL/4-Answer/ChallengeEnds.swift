@@ -110,7 +110,7 @@ extension CloseScript {
             device: .id(phone.id), receipt: .receipt(closing.receipt), uv: .word(closing.uv),
             placeCheck: .word(closing.place?.check),
             placeDistance: .integer((closing.place?.distance).map { Int64($0) }),
-            attested: .text(closing.posture?.answer.facts), assertion: .text(closing.posture?.answer.assertion),
+            attested: .text(closing.posture?.answer.facts), assertion: .text(closing.assertion),
             challenge: challenge, key: .blob(phone.key), failures: .integer(Int64(phone.failures)),
             binding: .id(relied?.binding), counter: .integer((relied?.counter).map { Int64($0) }),
             pinVersion: .integer((closing.pin?.version).map { Int64($0) }),

@@ -77,7 +77,7 @@ private struct ShortApproval: Sendable {
         let check = SQLValue.word(closing.place?.check)
         let distance = SQLValue.integer((closing.place?.distance).map { Int64($0) })
         let attested = SQLValue.text(closing.posture?.answer.facts)
-        let assertion = SQLValue.text(closing.posture?.answer.assertion)
+        let assertion = SQLValue.text(closing.assertion)
         let approved: [SQLValue] = [
             .word(factor), .word(closing.proof), .id(phone.id), receipt, .word(closing.uv), check, distance, attested,
             assertion, now, .id(operation),

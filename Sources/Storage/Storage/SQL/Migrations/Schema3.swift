@@ -1,12 +1,12 @@
 extension Migration {
-    /// Adds the former certificates of websites' keys. Shows the states of PIN and PUK, the verdict on
+    /// Adds the former certificates of websites' keys, and the claims of phones that are pages. Shows the states of PIN and PUK, the verdict on
     /// the attestation, and the mark of a restore in the view `Phones`.
     ///
     /// MariaDB replaces a view at once, so no reader misses it, and keeps the grants on its name.
     static let schema3 = Migration(
         version: 3, worksOn: 2, least: 2,
-        summary: "the table website_certificate for renewals by websites; the view Phones also shows the states of PIN "
-            + "and PUK, the attestation and verify_since",
+        summary: "the tables website_certificate for renewals by websites and web_phone for pages that are phones; the "
+            + "view Phones also shows the states of PIN and PUK, the attestation and verify_since",
         file: """
             CREATE TABLE IF NOT EXISTS website_certificate (
                 issuer binary(32) NOT NULL,
@@ -20,6 +20,19 @@ extension Migration {
             ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
 
             CREATE INDEX IF NOT EXISTS website_certificate_key ON website_certificate (thumbprint);
+
+            CREATE TABLE IF NOT EXISTS web_phone (
+                device_id binary(16) NOT NULL PRIMARY KEY,
+                user_id binary(16) NOT NULL,
+                app varchar(128) NOT NULL,
+                rp varchar(128),
+                credential varchar(256),
+                public_key binary(65),
+                operation binary(16) NOT NULL,
+                mac binary(36)
+            ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
+
+            CREATE INDEX IF NOT EXISTS web_phone_user ON web_phone (user_id);
 
             /*M! CREATE OR REPLACE VIEW Phones AS */ /*S! DROP VIEW IF EXISTS Phones; CREATE VIEW Phones AS */
             SELECT w.name AS website, u.username, lower(hex(d.id)) AS device, d.name, d.platform, d.state, d.stopped_by,

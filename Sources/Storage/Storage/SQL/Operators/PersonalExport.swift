@@ -27,7 +27,8 @@ public enum PersonalExport {
         let id = SQLValue.id(user)
         let parts: [(table: String, read: BoundStatement)] = [
             ("user", userRow(user: id)), ("device", devices(user: id)), ("device_report", reports(user: id)),
-            ("attestation", attestations(user: id)), ("certificate", certificates(user: id)),
+            ("attestation", attestations(user: id)), ("web_phone", webPhones(user: id)),
+            ("certificate", certificates(user: id)),
             ("tagged_certificate", taggedCertificates(user: id)), ("used_key", usedKeys(user: id)),
             ("activation", activations(user: id)), ("factor", factors(user: id)), ("sent_code", sentCodes(user: id)),
             ("recovery_code", recoveryCodes(user: id)), ("temporary_code", temporaryCodes(user: id)),
@@ -79,6 +80,8 @@ public enum PersonalExport {
         "SELECT r.* FROM device d JOIN device_report r ON r.device_id = d.id WHERE d.user_id = :user ORDER BY d.id")
     private static let attestations = Statement(
         "SELECT * FROM attestation WHERE user_id = :user ORDER BY device_id")
+    private static let webPhones = Statement(
+        "SELECT * FROM web_phone WHERE user_id = :user ORDER BY device_id", since: 3)
     private static let certificates = Statement(
         "SELECT c.* FROM device d JOIN certificate c ON c.device_id = d.id WHERE d.user_id = :user ORDER BY c.serial")
     private static let taggedCertificates = Statement(
