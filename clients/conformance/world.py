@@ -59,11 +59,12 @@ class Phone:
     def sign_text(self, header: str, payload: str) -> str:
         """A JWS whose header and payload need not be JSON."""
         text = f"{b64(header.encode())}.{b64(payload.encode())}"
-        signature = self._key.sign(
-            text.encode(), ec.ECDSA(hashes.SHA256(), deterministic_signing=True)
-        )
-        r, s = decode_dss_signature(signature)
+        r, s = decode_dss_signature(self.sign_bytes(text.encode()))
         return f"{text}.{b64(r.to_bytes(32) + s.to_bytes(32))}"
+
+    def sign_bytes(self, data: bytes) -> bytes:
+        """A signature in DER."""
+        return self._key.sign(data, ec.ECDSA(hashes.SHA256(), deterministic_signing=True))
 
     def negated(self, jws: str) -> str:
         """The other valid form of a signature: (r, n - s)."""
@@ -90,6 +91,8 @@ def doubled(text: str, member: str) -> str:
 
 BOM = "\ufeff"
 ADAS, BOBS, MALLORYS = Phone("ada"), Phone("bob"), Phone("mallory")
+WEB, CREDENTIAL = Phone("web phone of ada"), Phone("credential of ada's web phone")
+APP, RP = "https://phone.example.net", "phone.example.net"
 TOKEN = ident("token of ada")
 CHALLENGE, REQUEST, NONCE = ident("challenge"), ident("request"), b64(seeded("nonce"))
 K = seeded("k")
@@ -194,9 +197,9 @@ class Receipt:
 
 
 def binding(key: bytes = K, header: Object | None = None, **changes: Any) -> str:
-    """A change to None removes a claim, but for a key, which is null then."""
+    """A change to None removes a claim, but for a key, `app` and `webauthn`, which are null then."""
     claims = {"v": 1, "aud": AUDIENCE, "id_token": TOKEN, "jwk": ADAS.jwk, **changes}
-    kept = ("jwk", "agreement")
+    kept = ("jwk", "agreement", "app", "webauthn")
     claims = {name: value for name, value in claims.items() if value is not None or name in kept}
     return mac(key, header or {"alg": "HS256", "typ": "twoefay-binding+jwt"}, compact(claims))
 
@@ -228,6 +231,18 @@ def user(*devices: Object, **changes: Any) -> Object:
         "devices": list(devices),
     }
     return {**known, **changes}
+
+
+def webauthn(**changes: Any) -> Object:
+    """The credential of Ada's web phone. A change to None removes a member."""
+    members = {"rp": RP, "id": b64(seeded("id of the credential")), "jwk": CREDENTIAL.jwk, **changes}
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def web_phone(**changes: Any) -> Object:
+    """The pinned record of Ada's web phone. A change to None removes a member."""
+    members = {**WEB.jwk, "app": APP, "webauthn": webauthn(), **changes}
+    return {name: value for name, value in members.items() if value is not None}
 
 
 JSON_TYPE, PROBLEM_TYPE = "application/json", "application/problem+json"
