@@ -3,7 +3,7 @@ package twoefay
 import "encoding/json"
 
 // checkBinding checks a phone's entry of devices[] under each open secret. It returns the key to
-// pin, and its k.
+// pin, with the members of a web phone, and its k.
 //
 // The website adds a secret k to the activation URI and draws the QR code itself, so the relay
 // never sees k. The phone makes an HMAC with it over its own key. So the key is pinned without
@@ -45,13 +45,17 @@ func checkBinding(rules policy, device Object, token string, secrets [][]byte) (
 		}
 		hasAgreement = true
 	}
-	switch {
-	case claims["v"] != json.Number("1"):
+	if err := key.readApp(claims); err != nil || claims["v"] != json.Number("1") {
 		return none("claims")
+	}
+	refusal := rules.refusalOf(key.App)
+	switch {
 	case claims["aud"] != rules.audience():
 		return none("audience")
 	case claims["id_token"] != token:
 		return none("token")
+	case refusal != "":
+		return none(refusal)
 	// Secrets are sealed to `agreement`, so the relay must name the one that the phone names.
 	case !reports(device["jwk"], key, true) || !reports(device["agreement"], agreement, hasAgreement):
 		return none("key")
@@ -65,5 +69,5 @@ func reports(value any, key JWK, hasKey bool) bool {
 		return value == nil && !hasKey
 	}
 	reported, err := publicJWK(value)
-	return err == nil && reported == key
+	return err == nil && reported.isSameKey(key)
 }

@@ -14,8 +14,9 @@ import (
 type Enrolment struct {
 	// Token is the user's id at the relay.
 	Token string
-	// URI is the link for an app on the same device, with the website's secret k. It is empty if
-	// the relay mails the code. It is not part of the JSON, so that a log does not get k.
+	// URI is the link for an app on the same device, with the website's secret k. With
+	// Settings.AppOrigin, it leads to that web app. It is empty if the relay mails the code. It is
+	// not part of the JSON, so that a log does not get k.
 	URI string `json:"-"`
 	// SentTo is the masked address to which the relay mails the code.
 	SentTo string
@@ -122,7 +123,7 @@ func (r *Relay) keepEnrolment(ctx context.Context, username, token string, activ
 	if err := r.random(k); err != nil {
 		return Enrolment{}, err
 	}
-	made, err := readEnrolment(token, activation, k)
+	made, err := readEnrolment(r.policy, token, activation, k)
 	if err != nil {
 		return Enrolment{}, err
 	}
@@ -138,7 +139,7 @@ func (r *Relay) keepEnrolment(ctx context.Context, username, token string, activ
 }
 
 // readEnrolment reads the relay's activation, and adds k.
-func readEnrolment(token string, activation Object, k []byte) (Enrolment, error) {
+func readEnrolment(rules policy, token string, activation Object, k []byte) (Enrolment, error) {
 	if activation["awaits"] != nil {
 		awaits, err := text(activation, "awaits")
 		return Enrolment{Token: token, Awaits: awaits}, err
@@ -157,6 +158,13 @@ func readEnrolment(token string, activation Object, k []byte) (Enrolment, error)
 	}
 	if err := requireOpenEnd(uri); err != nil {
 		return Enrolment{}, err
+	}
+	if rules.appOrigin != "" {
+		// A browser sends no fragment, so no server gets k.
+		uri = rules.appOrigin + "/phone/#" + strings.TrimPrefix(uri, uriStart)
+	}
+	if rules.phones != AnyPhones {
+		uri += "&phones=" + string(rules.phones)
 	}
 	return Enrolment{Token: token, URI: uri + "&k=" + encode(k), ExpiresAt: expiresAt}, nil
 }

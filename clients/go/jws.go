@@ -11,12 +11,17 @@ import (
 	"strings"
 )
 
-// JWK is a public key of P-256.
+// JWK is a public key of P-256. A pinned one also says what is known of the phone: a Store keeps
+// all members.
 type JWK struct {
 	Kty string `json:"kty"`
 	Crv string `json:"crv"`
 	X   string `json:"x"`
 	Y   string `json:"y"`
+	// App is the origin of the page that is a web phone. It is empty for a native phone.
+	App string `json:"app,omitempty"`
+	// WebAuthn is the credential of a web phone's owner, if there is one.
+	WebAuthn *WebAuthn `json:"webauthn,omitempty"`
 }
 
 func encode(data []byte) string {
@@ -90,7 +95,7 @@ func mac(key, message []byte) []byte {
 	return hash.Sum(nil)
 }
 
-// publicJWK returns the four members of a key that is a point of P-256.
+// publicJWK returns the four members of a key that is a point of P-256, without any others.
 func publicJWK(value any) (JWK, error) {
 	object, _ := value.(Object)
 	var key JWK

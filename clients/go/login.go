@@ -86,12 +86,15 @@ const (
 type Decision struct {
 	State State
 	// Reason says why it was denied: denied, fraud, expired, …
-	Reason    string
-	Factor    string
-	Proof     string
+	Reason string
+	Factor string
+	Proof  string
+	// Assurance is the relay's word. High becomes Substantial for an approval by a web phone that
+	// may not count as High: see Settings.LoginOrigins.
 	Assurance Assurance
 	Device    string
-	// UserVerification is the phone's own word, from the checked receipt.
+	// UserVerification is the phone's own word, from the checked receipt. That of a web phone counts
+	// only with an assertion of WebAuthn, and then as Passcode.
 	UserVerification UserVerification
 	// Answer is what the relay answered. Beyond the members above, it is unchecked.
 	Answer Object

@@ -247,7 +247,7 @@ func (r *Relay) Check(ctx context.Context, login Login, answer Object) (Decision
 	if err != nil {
 		return Decision{}, err
 	}
-	decision.UserVerification, err = evidence{r.policy, login, pins, wasPinned, r.clock()}.check(answer)
+	found, err := evidence{r.policy, login, pins, wasPinned, r.clock()}.check(answer)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -259,6 +259,7 @@ func (r *Relay) Check(ctx context.Context, login Login, answer Object) (Decision
 		return Decision{}, unproved("request_used")
 	}
 	decision.State, decision.Device = Approved, textOf(answer["device"])
+	decision.Assurance, decision.UserVerification = found.assurance, found.verification
 	return decision, nil
 }
 

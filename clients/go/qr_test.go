@@ -135,7 +135,8 @@ func TestCorrectionIsThatOfTheStandard(t *testing.T) {
 }
 
 func TestLongestURIFits(t *testing.T) {
-	made := must[Enrolment](t)(readEnrolment("t", Object{
+	rules := policy{phones: NativePhones, appOrigin: "https://" + strings.Repeat("a", 120)}
+	made := must[Enrolment](t)(readEnrolment(rules, "t", Object{
 		"uri": uriStart + "a=" + strings.Repeat("x", mostURI-len(uriStart)-2), "expires_at": "2026-11-22T08:10:00.000Z",
 	}, make([]byte, 32)))
 	if _, err := made.QR(); err != nil {

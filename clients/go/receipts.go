@@ -38,43 +38,55 @@ type evidence struct {
 	now       time.Time
 }
 
-// check checks a success. It returns the phone's word about its user, or "" if a word of the relay
-// was accepted: a code, or the phone of a user of whom none was ever pinned.
-func (e evidence) check(answer Object) (UserVerification, error) {
-	seen, err := e.checkProof(answer)
-	if err != nil {
-		return "", err
-	}
-	if answer["challenge"] != e.login.Challenge {
-		return "", unproved("challenge")
-	}
-	if err := e.checkStrength(answer); err != nil {
-		return "", err
-	}
-	if e.now.Unix()-e.login.AskedAt > int64(longestLife/time.Second) {
-		return "", unproved("age")
-	}
-	return seen, nil
+// finding is what counts of a success. The verification is "" if a word of the relay was accepted: a
+// code, or the phone of a user of whom none was ever pinned.
+type finding struct {
+	assurance    Assurance
+	verification UserVerification
 }
 
-func (e evidence) checkProof(answer Object) (UserVerification, error) {
+// check checks a success.
+func (e evidence) check(answer Object) (finding, error) {
+	found, err := e.checkProof(answer)
+	if err != nil {
+		return finding{}, err
+	}
+	if answer["challenge"] != e.login.Challenge {
+		return finding{}, unproved("challenge")
+	}
+	if err := e.checkStrength(answer, found.assurance); err != nil {
+		return finding{}, err
+	}
+	if e.now.Unix()-e.login.AskedAt > int64(longestLife/time.Second) {
+		return finding{}, unproved("age")
+	}
+	return found, nil
+}
+
+func (e evidence) checkProof(answer Object) (finding, error) {
+	found := finding{assurance: Assurance(textOf(answer["assurance"]))}
 	// An unpinned phone counts as well: the relay reports the unbinding of phones.
 	trustsPhones := e.policy.allowUnpinned && !e.wasPinned && len(e.pins) == 0
 	switch proof := textOf(answer["proof"]); {
 	case proof == "code" && e.policy.acceptCodes:
-		return "", nil
+		return found, nil
 	case trustsPhones && (proof == "signed" || proof == "certificate" || proof == "website"):
-		return "", nil
+		return found, nil
 	case proof == "signed":
-		return e.checkReceipt(answer)
+		seen, err := e.checkReceipt(answer)
+		if found.assurance == High && !e.policy.countsAsHigh(e.pins[textOf(answer["device"])]) {
+			found.assurance = Substantial
+		}
+		found.verification = seen
+		return found, err
 	default:
-		return "", unproved("not_signed")
+		return found, unproved("not_signed")
 	}
 }
 
 // checkStrength compares the relay's word: an honest one must not be weaker than the website asked.
-func (e evidence) checkStrength(answer Object) error {
-	factor, word := textOf(answer["factor"]), Assurance(textOf(answer["assurance"]))
+func (e evidence) checkStrength(answer Object, word Assurance) error {
+	factor := textOf(answer["factor"])
 	isCode := answer["proof"] == "code"
 	most, isKnown := mostOfCode[factor]
 	if isCode && !isKnown {
@@ -104,7 +116,7 @@ func isAmong(factor string, asked []string) bool {
 	return false
 }
 
-// checkReceipt does the steps 1 to 11 of receipts.md.
+// checkReceipt does the steps 1 to 11 of receipts.md. It returns the user verification that counts.
 func (e evidence) checkReceipt(answer Object) (UserVerification, error) {
 	device, hasDevice := answer["device"].(string)
 	receipt, hasReceipt := answer["receipt"].(string)
@@ -116,7 +128,7 @@ func (e evidence) checkReceipt(answer Object) (UserVerification, error) {
 	if !isPinned {
 		return "", unproved("unknown_device")
 	}
-	header, claims, err := readReceipt(receipt, key)
+	signed, claims, err := readReceipt(receipt, key)
 	if err != nil {
 		return "", err
 	}
@@ -124,7 +136,7 @@ func (e evidence) checkReceipt(answer Object) (UserVerification, error) {
 	switch {
 	case claims["aud"] != e.policy.audience():
 		return "", unproved("audience")
-	case header["kid"] != device:
+	case signed.header["kid"] != device:
 		return "", unproved("device")
 	case claims["decision"] != "approve":
 		return "", unproved("decision")
@@ -139,7 +151,7 @@ func (e evidence) checkReceipt(answer Object) (UserVerification, error) {
 	if claims["challenge"] != e.login.Challenge {
 		return "", unproved("challenge")
 	}
-	seen := UserVerification(textOf(claims["uv"]))
+	seen := key.verificationOf(UserVerification(textOf(claims["uv"])), signed, answer["webauthn"])
 	if err := e.checkVerification(seen, claims["uv_age"]); err != nil {
 		return "", err
 	}
@@ -149,27 +161,27 @@ func (e evidence) checkReceipt(answer Object) (UserVerification, error) {
 	return seen, nil
 }
 
-// readReceipt returns the header and the claims of a receipt that the key has signed.
-func readReceipt(receipt string, key JWK) (Object, Object, error) {
+// readReceipt returns a receipt that the key has signed, and its claims.
+func readReceipt(receipt string, key JWK) (jws, Object, error) {
 	signed, err := parseJWS(receipt, "ES256")
 	if err != nil {
-		return nil, nil, unproved("malformed")
+		return jws{}, nil, unproved("malformed")
 	}
 	public, err := key.public()
 	if err != nil {
-		return nil, nil, errors.New("twoefay: the store holds an invalid key")
+		return jws{}, nil, errors.New("twoefay: the store holds an invalid key")
 	}
 	if !signed.isSignedBy(public) {
-		return nil, nil, unproved("signature")
+		return jws{}, nil, unproved("signature")
 	}
 	if signed.header["typ"] != "twoefay-decision+jwt" {
-		return nil, nil, unproved("type")
+		return jws{}, nil, unproved("type")
 	}
 	claims, err := readObject(signed.payload)
 	if err != nil || !areClaims(claims) {
-		return nil, nil, unproved("claims")
+		return jws{}, nil, unproved("claims")
 	}
-	return signed.header, claims, nil
+	return signed, claims, nil
 }
 
 func areClaims(claims Object) bool {

@@ -39,6 +39,16 @@ type Settings struct {
 	AllowUnpinned bool
 	// AcceptCodes trusts the relay's word that a code was right. No phone signs it.
 	AcceptCodes bool
+
+	// Phones says which phones Confirm pins. Empty: AnyPhones.
+	Phones Phones
+	// AppOrigin is the origin of the only web app whose phones Confirm pins. The QR code then opens
+	// that app. It must not be at the relay's host. Empty: any web app but those at that host.
+	AppOrigin string
+	// LoginOrigins are the origins of your own pages on which users type their password. Without
+	// them, the success of a web phone never counts as High; with them, that of an app at another
+	// host does.
+	LoginOrigins []string
 }
 
 // Relay is the client of one website at its relay. Make one for the process, and share it: all its
@@ -90,6 +100,9 @@ type policy struct {
 	longestVerificationAge       time.Duration
 	leastDigits                  int
 	allowUnpinned, acceptCodes   bool
+	phones                       Phones
+	appOrigin                    string
+	loginOrigins                 []string
 }
 
 // longestLife is that of a challenge: a later approval was held back.
@@ -100,6 +113,10 @@ func policyOf(settings Settings, website string) (policy, error) {
 		settings.Origin, website, settings.DisplayName, settings.LeastUserVerification,
 		settings.LongestVerificationAge, settings.LeastDigits,
 		settings.AllowUnpinned, settings.AcceptCodes,
+		settings.Phones, settings.AppOrigin, append([]string(nil), settings.LoginOrigins...),
+	}
+	if rules.phones == "" {
+		rules.phones = AnyPhones
 	}
 	if err := requireOrigin(rules.origin); err != nil {
 		return policy{}, err
@@ -118,7 +135,7 @@ func policyOf(settings Settings, website string) (policy, error) {
 	if rules.leastUserVerification.rank() < 0 || rules.longestVerificationAge < 0 {
 		return policy{}, errors.New("twoefay: the demand for user verification is unknown")
 	}
-	return rules, nil
+	return rules, rules.requirePhones()
 }
 
 func (p policy) audience() string { return p.origin + "#" + p.website }

@@ -31,9 +31,9 @@ type Store interface {
 	// count.
 	Secrets(ctx context.Context, username string, now time.Time) ([][]byte, error)
 
-	// Pin pins a key and deletes every k of the user. It returns false, and changes nothing, if
-	// this k is not there any more, or if the phone has a key already: a key is never replaced. Of
-	// two calls that run at once, one pins.
+	// Pin pins a key, with all its members, and deletes every k of the user. It returns false, and
+	// changes nothing, if this k is not there any more, or if the phone has a key already: a key is
+	// never replaced. Of two calls that run at once, one pins.
 	Pin(ctx context.Context, username, device string, key JWK, k []byte) (bool, error)
 	// Pins returns the pinned keys of this user by device, and of nobody else. Unpinned ones are
 	// left out.

@@ -2,7 +2,9 @@ package sqltest
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"path/filepath"
 	"testing"
 	"time"
@@ -52,6 +54,21 @@ func TestPostgreSQL(t *testing.T) {
 func TestMariaDB(t *testing.T) {
 	_, store := open(t, "mysql", mariaDB(t), twoefay.MySQL)
 	storecheck.Check(t, store)
+}
+
+// The row is as the store wrote it before there were web phones.
+func TestRowOfAnEarlierVersionCounts(t *testing.T) {
+	db, store := open(t, "sqlite3", filepath.Join(t.TempDir(), "shop.db"), twoefay.SQLite)
+	name := sha256.Sum256([]byte("ada"))
+	_, err := db.Exec("INSERT INTO twoefay_phone (name, device, jwk) VALUES (?, ?, ?)",
+		hex.EncodeToString(name[:]), "d1", `{"kty":"EC","crv":"P-256","x":"x","y":"y"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pins, err := store.Pins(background, "ada")
+	if expected := (twoefay.JWK{Kty: "EC", Crv: "P-256", X: "x", Y: "y"}); err != nil || pins["d1"] != expected {
+		t.Error(pins, err)
+	}
 }
 
 // Two processes have two pools of connections. With SQLite, they share a file.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -33,6 +34,7 @@ func Check(t *testing.T, store twoefay.Store) {
 		"old requests are deleted":                      oldRequestsAreDeleted,
 		"requests open at once":                         requestsOpenAtOnce,
 		"pinned key is never replaced":                  pinnedKeyIsNeverReplaced,
+		"members of a web phone are kept":               membersOfAWebPhoneAreKept,
 		"secret pins one phone":                         secretPinsOnePhone,
 		"one of two secrets pins a phone":               oneOfTwoSecretsPins,
 		"pin closes all open enrolments":                pinClosesAllOpenEnrolments,
@@ -182,6 +184,19 @@ func pinnedKeyIsNeverReplaced(t *testing.T, store twoefay.Store) {
 	ok(t, store.Unpin(ctx, "ada", "d1"))
 	ok(t, store.Unpin(ctx, "ada", "d1"))
 	pins(t, store, "ada", nil)
+}
+
+func membersOfAWebPhoneAreKept(t *testing.T, store twoefay.Store) {
+	fresh(t, store, "ada")
+	coordinate, host := strings.Repeat("x", 43), strings.Repeat("h", 120)
+	plain := twoefay.JWK{Kty: "EC", Crv: "P-256", X: coordinate, Y: coordinate}
+	longest, short := plain, plain
+	longest.App, short.App = "https://"+host, "https://phone.example.com"
+	longest.WebAuthn = &twoefay.WebAuthn{RP: host, ID: strings.Repeat("i", 256), JWK: plain}
+	yes(t)(pin(t, store, "ada", "d1", longest))
+	yes(t)(pin(t, store, "ada", "d2", short))
+	yes(t)(pin(t, store, "ada", "d3", plain))
+	pins(t, store, "ada", map[string]twoefay.JWK{"d1": longest, "d2": short, "d3": plain})
 }
 
 func secretPinsOnePhone(t *testing.T, store twoefay.Store) {
