@@ -23,7 +23,7 @@ final class BindingCheck
     /**
      * Checks an entry of `devices[]` under each open secret.
      *
-     * @return array{array<string, string>, string} the key to pin, and its `k`
+     * @return array{array<string, mixed>, string} the record to pin, and its `k`
      */
     public function key(\stdClass $device): array
     {
@@ -41,17 +41,20 @@ final class BindingCheck
             $key = PublicKey::jwk($claims->jwk ?? null);
             $hasAgreement = property_exists($claims, 'agreement');
             $agreement = $hasAgreement ? PublicKey::jwk($claims->agreement) : null;
+            $further = WebPhone::members($claims);
         } catch (\DomainException) {
             throw new BindingError('claims');
         }
         self::require(($claims->v ?? null) === 1, 'claims');
         self::require(($claims->aud ?? null) === $this->policy->audience(), 'audience');
         self::require(($claims->id_token ?? null) === $this->token, 'token');
+        $refusal = $this->policy->refusal($further['app'] ?? null);
+        $refusal === null ?: throw new BindingError($refusal);
         // Secrets are sealed to `agreement`, so the relay must name the one that the phone names.
         $isReported = self::reported($device, 'jwk') === $key
             && self::reported($device, 'agreement') === $agreement;
         self::require($isReported, 'key');
-        return [$key, $used];
+        return [$key + $further, $used];
     }
 
     private function secretOf(Jws $jws): ?string

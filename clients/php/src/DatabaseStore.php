@@ -108,7 +108,7 @@ class DatabaseStore implements Store
         );
         $pins = [];
         foreach ($rows as [$device, $jwk]) {
-            $pins[$device] = json_decode($jwk, true, 2, JSON_THROW_ON_ERROR);
+            $pins[$device] = json_decode($jwk, true, 4, JSON_THROW_ON_ERROR);
         }
         return $pins;
     }

@@ -18,7 +18,11 @@ final class Decision
      * @param string               $state  `approved`, `denied` or `open`
      * @param string|null          $reason why it was denied: `denied`, `fraud`, `expired`, …; null
      *                                     after a wrong code
-     * @param string|null          $userVerification the phone's own word, from the checked receipt
+     * @param string|null          $assurance the relay's word; `high` becomes `substantial` for a
+     *                                     web phone that may not count as `high` (`loginOrigins`)
+     * @param string|null          $userVerification the phone's own word, from the checked receipt.
+     *                                     That of a web phone counts only with an assertion of
+     *                                     WebAuthn, and then as `passcode`
      * @param array<string, mixed> $answer the relay's answer, unchecked but for what is above
      */
     public function __construct(

@@ -12,7 +12,8 @@ final class Enrolment
     /**
      * @param string      $token  the user's id at the relay
      * @param string|null $uri    the link for an app on the same device, with the website's secret
-     *                            `k`; null if the relay mails the code
+     *                            `k`; with `appOrigin`, it leads to that web app. Null if the relay
+     *                            mails the code
      * @param string|null $sentTo the masked address to which the relay mails the code
      * @param string|null $awaits `identity` until an operator has confirmed who the user is
      */
@@ -27,6 +28,7 @@ final class Enrolment
 
     /** Reads the relay's activation, and adds `k`. */
     public static function read(
+        Policy $policy,
         string $token,
         \stdClass $activation,
         #[\SensitiveParameter] string $k,
@@ -41,6 +43,11 @@ final class Enrolment
         }
         $uri = Answer::text($activation, 'uri');
         self::requireOpenEnd($uri);
+        if ($policy->appOrigin !== null) {
+            // A browser sends no fragment, so no server gets `k`.
+            $uri = "$policy->appOrigin/phone/#" . substr($uri, strlen(self::START));
+        }
+        $uri .= $policy->phones === 'any' ? '' : "&phones=$policy->phones";
         return new self($token, "$uri&k=" . Base64Url::encode($k), expiresAt: $expiresAt);
     }
 

@@ -46,7 +46,7 @@ final class Enrolments
     private function keep(string $username, string $token, \stdClass $activation): Enrolment
     {
         $k = $this->world->random(32);
-        $made = Enrolment::read($token, $activation, $k);
+        $made = Enrolment::read($this->policy, $token, $activation, $k);
         $this->store->addUser($username, $token);
         if ($made->uri !== null) {
             $this->store->addSecret($username, $k, $this->world->now());

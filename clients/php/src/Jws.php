@@ -40,6 +40,12 @@ final class Jws
         return new self($header, $payload, "$parts[0].$parts[1]", $signature);
     }
 
+    /** The SHA-256 of what is signed. */
+    public function digest(): string
+    {
+        return hash('sha256', $this->signed, true);
+    }
+
     public function isSignedBy(PublicKey $key): bool
     {
         return $key->hasSigned($this->signed, $this->signature);

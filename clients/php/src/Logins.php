@@ -193,6 +193,7 @@ final class Logins
         if (!$this->store->spend($login->request())) {
             throw new ReceiptError('request_used');
         }
+        $facts['assurance'] = $check->assurance($answer);
         $facts += ['device' => $device, 'userVerification' => $claims?->uv];
         return new Decision('approved', null, ...$facts);
     }

@@ -19,7 +19,7 @@ final class MemoryStore implements Store
     /** @var array<string, array<string, int>> the times of the secrets in hexadecimal digits */
     private array $secrets = [];
 
-    /** @var array<string, array<string, array<string, string>|null>> null: unpinned */
+    /** @var array<string, array<string, array<string, mixed>|null>> null: unpinned */
     private array $pins = [];
 
     /** @var array<string, int> */

@@ -67,7 +67,12 @@ final class PublicKey
             return false;
         }
         $integers = implode(array_map(self::integer(...), str_split($signature, 32)));
-        $der = "\x30" . chr(strlen($integers)) . $integers;
+        return $this->hasSignedDer($text, "\x30" . chr(strlen($integers)) . $integers);
+    }
+
+    /** The same for a signature in DER, as WebAuthn has it. */
+    public function hasSignedDer(string $text, string $der): bool
+    {
         $result = openssl_verify($text, $der, $this->key, OPENSSL_ALGO_SHA256);
         if ($result !== 1) { // 0 for another signature, -1 or false for an error
             self::forgetErrors();

@@ -27,7 +27,7 @@ final class ReceiptCheck
     /** Members of the context that the relay adds. */
     private const OF_RELAY = ['place' => 0, 'device' => 0, 'created_at' => 0, 'expires_at' => 0];
 
-    /** @param array<string, array<string, string>> $pins the pinned keys of this user by device */
+    /** @param array<string, array<string, mixed>> $pins the pinned keys of this user by device */
     public function __construct(
         private readonly Policy $policy,
         private readonly Login $login,
@@ -39,7 +39,8 @@ final class ReceiptCheck
 
     /**
      * Checks a success that the relay reports. Returns the receipt's claims, or null if a word of
-     * the relay was accepted: a code, or the phone of a user of whom none was ever pinned.
+     * the relay was accepted: a code, or the phone of a user of whom none was ever pinned. The `uv`
+     * of the claims is the one that counts.
      */
     public function success(\stdClass $answer): ?\stdClass
     {
@@ -48,6 +49,16 @@ final class ReceiptCheck
         $this->checkStrength($answer);
         self::require($this->now - $this->login->askedAt <= Policy::LONGEST_AGE, 'age');
         return $claims;
+    }
+
+    /** The assurance of a checked success: `high` does not count for each web phone. */
+    public function assurance(\stdClass $answer): ?string
+    {
+        $word = is_string($answer->assurance ?? null) ? $answer->assurance : null;
+        $isReceipt = ($answer->proof ?? null) === 'signed' && is_string($answer->device ?? null);
+        $app = $isReceipt ? $this->pins[$answer->device]['app'] ?? null : null;
+        $isLess = $word === 'high' && $app !== null && !$this->policy->countsAsHigh($app);
+        return $isLess ? 'substantial' : $word;
     }
 
     private function proved(\stdClass $answer): ?\stdClass
@@ -77,7 +88,7 @@ final class ReceiptCheck
             $used = $factor === 'pull' ? 'push' : $factor;
             self::require(in_array($used, $this->login->factors, true), 'factor');
         }
-        $rank = self::rank(Policy::ASSURANCES, $answer->assurance ?? null);
+        $rank = self::rank(Policy::ASSURANCES, $this->assurance($answer));
         if ($isCode) {
             $most = self::rank(Policy::ASSURANCES, self::MOST_OF_CODE[$factor]);
             self::require($rank === null || $rank <= $most, 'assurance');
@@ -97,23 +108,26 @@ final class ReceiptCheck
         $areTexts = is_string($device) && is_string($receipt) && is_string($context);
         self::require($areTexts, 'incomplete');
         self::require(isset($this->pins[$device]), 'unknown_device');
-        [$header, $claims] = self::signed($receipt, $this->pins[$device]);
+        $phone = $this->pins[$device];
+        [$jws, $claims] = self::signed($receipt, $phone);
         self::require($claims->aud === $this->policy->audience(), 'audience');
-        self::require(($header->kid ?? null) === $device, 'device');
+        self::require(($jws->header->kid ?? null) === $device, 'device');
         self::require($claims->decision === 'approve', 'decision');
         $request = $this->login->request();
         self::require($request !== '' && ($claims->request ?? null) === $request, 'request');
         self::require(($claims->number ?? null) === $this->login->number, 'number');
         $this->checkContext($context, $claims->context);
         self::require($claims->challenge === $this->login->challenge, 'challenge');
+        $assertion = $answer->webauthn ?? null;
+        $claims->uv = WebPhone::verification($phone, $claims->uv, $jws, $assertion);
         $this->checkVerification($claims);
         self::require(strlen($this->login->number ?? '') >= $this->policy->leastDigits, 'digits');
         return $claims;
     }
 
     /**
-     * @param array<string, string> $jwk
-     * @return array{\stdClass, \stdClass} the header and the claims
+     * @param array<string, mixed> $jwk
+     * @return array{Jws, \stdClass} the receipt and its claims
      */
     private static function signed(string $receipt, array $jwk): array
     {
@@ -130,7 +144,7 @@ final class ReceiptCheck
             throw new ReceiptError('claims');
         }
         self::require(self::areClaims($claims), 'claims');
-        return [$jws->header, $claims];
+        return [$jws, $claims];
     }
 
     private static function areClaims(\stdClass $claims): bool

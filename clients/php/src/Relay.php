@@ -28,6 +28,12 @@ final class Relay
      * @param string $certificate the website's shop.pem
      * @param string $key    the website's shop.key
      * @param Store  $store  keeps the pinned keys
+     * @param string $phones the phones that `confirm` pins: any, native (apps) or web (browsers)
+     * @param string|null $appOrigin the origin of the only web app whose phones `confirm` pins. The
+     *                       QR code opens that app. Null: any web app but those at the relay's host
+     * @param list<string> $loginOrigins the origins of your pages on which users type their
+     *                       password. Without them, the success of a web phone never counts as
+     *                       `high`; with them, that of an app at another host does
      */
     public function __construct(
         string $origin,
@@ -41,6 +47,9 @@ final class Relay
         int $leastDigits = 2,
         bool $allowUnpinned = false,
         bool $acceptCodes = false,
+        string $phones = 'any',
+        ?string $appOrigin = null,
+        array $loginOrigins = [],
     ) {
         $transport = new CurlTransport($origin, $ca, $certificate, $key);
         $policy = new Policy(
@@ -52,6 +61,9 @@ final class Relay
             $leastDigits,
             $allowUnpinned,
             $acceptCodes,
+            $phones,
+            $appOrigin,
+            $loginOrigins,
         );
         $this->setUp($policy, $store, $transport, new World());
     }

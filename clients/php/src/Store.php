@@ -36,14 +36,15 @@ interface Store
      * Pins a key and deletes every `k` of the user. False, and nothing is changed, if this `k` is
      * not there any more, or if the phone has a key already: it is never replaced.
      *
-     * @param array<string, string> $jwk
+     * @param array<string, mixed> $jwk that of a web phone has further members, `app` and
+     *                                  `webauthn`, which belong to it: keep all of them
      */
     public function pin(string $username, string $device, array $jwk, string $k): bool;
 
     /**
      * The pinned keys of this user by device, and of nobody else. Unpinned ones are left out.
      *
-     * @return array<string, array<string, string>>
+     * @return array<string, array<string, mixed>>
      */
     public function pins(string $username): array;
 

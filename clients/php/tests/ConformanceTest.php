@@ -33,7 +33,7 @@ final class ConformanceTest extends TestCase
 
     public function testSuiteIsThere(): void
     {
-        self::assertGreaterThanOrEqual(724, count(self::document()['cases']));
+        self::assertGreaterThanOrEqual(1135, count(self::document()['cases']));
     }
 
     /** @dataProvider cases */
@@ -74,7 +74,11 @@ final class ConformanceTest extends TestCase
         $this->store = new MemoryStore();
         $this->clock = new Clock($case['clock']);
         $this->fake = FakeRelay::always($this->answer(...));
-        $settings = $case['website'] + self::document()['defaults'];
+    }
+
+    private function makeClient(): void
+    {
+        $settings = $this->case['website'] + self::document()['defaults'];
         $this->relay = $this->fake->client(
             $this->clock,
             $this->store,
@@ -86,6 +90,9 @@ final class ConformanceTest extends TestCase
             leastDigits: $settings['least_digits'],
             allowUnpinned: $settings['allow_unpinned'],
             acceptCodes: $settings['accept_codes'],
+            phones: $settings['phones'],
+            appOrigin: $settings['app_origin'],
+            loginOrigins: $settings['login_origins'],
         );
     }
 
@@ -107,6 +114,7 @@ final class ConformanceTest extends TestCase
     private function outcome(string $call): array
     {
         try {
+            $this->makeClient();
             return $this->{'run' . ucfirst($call)}();
         } catch (CheckError $error) {
             $facts = ['outcome' => 'refused', 'error' => $error::WORD, 'reason' => $error->reason];
@@ -196,6 +204,8 @@ final class ConformanceTest extends TestCase
             'reason' => $decision->reason,
             'device' => $decision->device,
             'proof' => $decision->proof,
+            'user_verification' => $decision->userVerification,
+            'assurance' => $decision->assurance,
         ];
     }
 

@@ -85,6 +85,23 @@ final class StoresTest extends TestCase
         self::assertSame([], $this->store->pins('ada'));
     }
 
+    /** @dataProvider kinds */
+    public function testAllMembersOfAWebPhoneAreKept(string $kind): void
+    {
+        $text = str_repeat('x', 43);
+        $key = ['kty' => 'EC', 'crv' => 'P-256', 'x' => $text, 'y' => $text];
+        $host = str_repeat('h', 120);
+        $credential = ['rp' => $host, 'id' => str_repeat('i', 256), 'jwk' => $key];
+        $record = $key + ['app' => "https://$host", 'webauthn' => $credential]; // the longest one
+        self::assertTrue($this->pin('ada', 'd1', $record));
+        self::assertTrue($this->pin('ada', 'd2', $key + ['app' => 'https://phone.example.com']));
+        self::assertTrue($this->pin('ada', 'd3'));
+        $phones = $this->store->pins('ada');
+        ksort($phones);
+        $second = $key + ['app' => 'https://phone.example.com'];
+        self::assertSame(['d1' => $record, 'd2' => $second, 'd3' => self::KEY], $phones);
+    }
+
     /** @dataProvider shared */
     public function testSecretPinsOnePhone(string $kind): void
     {
