@@ -283,7 +283,7 @@ def native() -> Iterator[Object]:
                  website={"phones": "native"})
     made = receipt()
     unpinned = {"allow_unpinned": True} | LEAST
-    yield decide("web-unpinned", "Of a phone that was never pinned, only the relay's word is known.",
+    yield decide("web-unpinned", "The website knows only the relay's word about a phone that was never pinned.",
                  reply(made.answer(device=WEB.device, webauthn=Assertion(made).members())),
                  native | {"device": WEB.device, "user_verification": None, "assurance": "high"}, website=unpinned, pinned={})
     case = web("bound-since", "The web phone was bound since the login was opened.", made, None, "passcode", website=LEAST)
@@ -317,7 +317,7 @@ def assurances() -> Iterator[Object]:
     yield assured("unknown", unknown, [], None)
     yield assured("unknown-reported", unknown, [], substantial, None)
     yield assured("unknown-substantial", unknown, [], substantial, "substantial")
-    same = "Who changes pages of this host has the password and the phone."
+    same = "The server of this host can take the password and use the phone."
     for name, origins in (("same", [APP]), ("same-port", [f"{APP}:8443"]), ("same-of-two", [*shop, APP]), ("same-dot", [f"{APP}."])):
         yield assured(name, same, origins, None)
         yield assured(f"{name}-reported", same, origins, substantial, None)
@@ -331,7 +331,7 @@ def assurances() -> Iterator[Object]:
     yield case
     native = {**APPROVED, "assurance": "high"}
     for name, origins in (("", []), ("-same", [APP])):
-        yield decide(f"native-assurance{name}", "Where pages are loaded from says nothing about a native phone.", reply(Receipt().answer()), native,
+        yield decide(f"native-assurance{name}", "The origins of pages say nothing about a native phone.", reply(Receipt().answer()), native,
                      website={"login_origins": origins}, asked=login(min_assurance="high"))
     yield web("assurance-without-verification", "The website asks for no verification: the assurance is the relay's word.", made, None,
               "none", website={"login_origins": shop}, asked=login(min_assurance="high"))

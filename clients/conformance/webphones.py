@@ -140,7 +140,7 @@ def forms() -> Iterator[Object]:
 
 
 def settings() -> Iterator[Object]:
-    """What the website accepts: `phones`, `app_origin`, and the relay's own host."""
+    """The choices of the website: `phones`, `app_origin`, and the relay's own host."""
     native, web, chosen = {"phones": "native"}, {"phones": "web"}, {"app_origin": APP}
     port = f"{APP}:8443"
     yield pin("-phones-web", "The website accepts web phones only.", entry(), web_phone(), web)
