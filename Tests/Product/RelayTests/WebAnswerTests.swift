@@ -66,11 +66,13 @@ private struct Page: Sendable {
 
     private func answer(
         _ shop: AttestedShop, _ bound: RelayRig.BoundPhone, _ challenge: ChallengeID, number: String? = nil,
-        uv: UserVerification = .passcode, age: JSONValue? = nil, assert: (String) throws -> OwnerAssertion? = { _ in nil }
+        uv: UserVerification = .passcode, age: JSONValue? = nil,
+        assert: (String) throws -> OwnerAssertion? = { _ in nil }
     ) async throws -> Outcome {
         let signed = try bound.phone.decision(
             "approve", about: try await shop.rig.shown(challenge, to: bound.credential),
-            device: bound.credential.id.text, origin: RelayRig.origin, number: number, uv: uv.rawValue, at: shop.rig.time.now()
+            device: bound.credential.id.text, origin: RelayRig.origin, number: number, uv: uv.rawValue,
+            at: shop.rig.time.now()
         ) { $0.set("uv_age", age) }
         var answer = PhoneAnswer(approves: true, signed: signed)
         answer.ownerAssertion = try assert(signed)
