@@ -27,15 +27,17 @@ class Run:
         self.store = MemoryStore()
         settings = {**DOCUMENT["defaults"], **case["website"]}
         settings["website"] = settings.pop("name")
+        self.settings = settings
+
+    def make(self) -> Relay:
         # Only `k` is chosen by the case: keys of requests must differ all the same.
         random = (
             (lambda size: decode(self.given["k"]) if size == 32 else os.urandom(size))
             if "k" in self.given
             else None
         )
-        self.relay: Relay = relay(
-            self.answer, store=self.store, clock=Clock(case["clock"]), random=random, **settings
-        )
+        clock = Clock(self.case["clock"])
+        return relay(self.answer, store=self.store, clock=clock, random=random, **self.settings)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
@@ -52,6 +54,7 @@ class Run:
 
     def outcome(self) -> dict[str, Any]:
         try:
+            self.relay = self.make()
             return getattr(self, self.case["call"])()
         except CheckError as error:
             field = {"field": error.field} if error.field else {}
@@ -107,7 +110,8 @@ class Run:
             # A login lets in once: the request is spent exactly if the decision is an approval.
             assert self.store.spend(login.request) is (self.given["open"] and not decision)
             assert self.others_are_as_before()
-        named = {"device": decision.device, "proof": decision.proof} if decision else {}
+        facts = ("device", "proof", "assurance", "user_verification")
+        named = {name: getattr(decision, name) for name in facts} if decision else {}
         named |= {"reason": decision.reason} if decision.state == "denied" else {}
         return {"outcome": decision.state, **{k: v for k, v in named.items() if v is not None}}
 

@@ -20,6 +20,12 @@ from twoefay import DatabaseStore, MemoryStore, SQLiteStore, Store
 KEY = {"kty": "EC", "crv": "P-256", "x": "x", "y": "y"}
 NOW = 1_795_334_400
 OTHER = KEY | {"x": "z"}
+LONG_KEY = KEY | {"x": "x" * 43, "y": "y" * 43}
+WEB = LONG_KEY | {
+    "app": f"https://{'a' * 120}",
+    "webauthn": {"rp": "a" * 120, "id": "A" * 256, "jwk": LONG_KEY},
+}
+"""The record of a web phone, each text as long as it can be."""
 K = b"k" * 32
 
 
@@ -95,7 +101,14 @@ def test_pinned_key_is_never_replaced(store: Store) -> None:
     store.forget("ada")
 
 
-def pin(store: Store, username: str, device: str, jwk: dict[str, str] = KEY) -> bool:
+def test_record_of_a_web_phone_is_returned_whole(store: Store) -> None:
+    store.forget("ada")
+    assert pin(store, "ada", "d1", WEB) and not pin(store, "ada", "d1")
+    assert store.pins("ada") == {"d1": WEB}
+    store.forget("ada")
+
+
+def pin(store: Store, username: str, device: str, jwk: dict[str, Any] = KEY) -> bool:
     store.add_secret(username, k := secrets.token_bytes(32), NOW)
     return store.pin(username, device, jwk, k)
 

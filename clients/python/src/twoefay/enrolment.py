@@ -10,6 +10,7 @@ from .answers import text
 from .errors import OddAnswer
 from .jsontext import Object
 from .jws import encode
+from .policy import Policy
 
 _START = "twoefay://enrol?"
 
@@ -37,8 +38,8 @@ class Enrolment:
         return code.svg_inline(scale=4, border=4, light="#fff", title="QR code for your phone")
 
 
-def enrolment(token: str, activation: Object, k: bytes) -> Enrolment:
-    """Reads the relay's activation, and adds `k`."""
+def enrolment(policy: Policy, token: str, activation: Object, k: bytes) -> Enrolment:
+    """Reads the relay's activation, and adds what the website chose, and `k`."""
     if activation.get("awaits") is not None:
         return Enrolment(token, awaits=text(activation, "awaits"))
     if activation.get("sent_to") is not None:
@@ -47,7 +48,14 @@ def enrolment(token: str, activation: Object, k: bytes) -> Enrolment:
         )
     uri = text(activation, "uri")
     _require_open_end(uri)
-    return Enrolment(token, f"{uri}&k={encode(k)}", expires_at=text(activation, "expires_at"))
+    return Enrolment(token, _drawn(policy, uri, k), expires_at=text(activation, "expires_at"))
+
+
+def _drawn(policy: Policy, uri: str, k: bytes) -> str:
+    # Browsers send no fragment: the server of the page does not see `k`.
+    start = _START if policy.app_origin is None else f"{policy.app_origin}/phone/#"
+    phones = "" if policy.phones == "any" else f"&phones={policy.phones}"
+    return f"{start}{uri.removeprefix(_START)}{phones}&k={encode(k)}"
 
 
 def _require_open_end(uri: str) -> None:

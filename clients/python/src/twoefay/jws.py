@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
 from .jsontext import Object, read_object
 
-JWK = dict[str, str]
+JWK = dict[str, Any]
+"""A phone's key as the store keeps it. That of a web phone has further members: see `webphones`."""
 
 
 def encode(data: bytes) -> str:
@@ -57,15 +58,20 @@ class JWS:
 
     def is_signed_by(self, key: ec.EllipticCurvePublicKey) -> bool:
         r, s = (int.from_bytes(half, "big") for half in (self.signature[:32], self.signature[32:]))
-        try:
-            key.verify(encode_dss_signature(r, s), self.signed, ec.ECDSA(hashes.SHA256()))
-        except InvalidSignature:
-            return False
-        return True
+        return is_signature(encode_dss_signature(r, s), self.signed, key)
 
     def is_made_with(self, key: bytes) -> bool:
         # HMAC takes a key of any length. A short one can be guessed, so it proves nothing.
         return len(key) >= 32 and hmac.compare_digest(hmac.digest(key, self.signed, "sha256"), self.signature)
+
+
+def is_signature(signature: bytes, data: bytes, key: ec.EllipticCurvePublicKey) -> bool:
+    """Whether this is a signature in DER of these bytes."""
+    try:
+        key.verify(signature, data, ec.ECDSA(hashes.SHA256()))
+    except InvalidSignature:
+        return False
+    return True
 
 
 def public_jwk(value: Any) -> JWK:

@@ -59,7 +59,8 @@ class Decision:
     assurance: str | None = None
     device: str | None = None
     user_verification: UserVerification | None = None
-    """The phone's own word, from the checked receipt."""
+    """The phone's own word, from the checked receipt; that of a web phone counts only with a right
+    assertion, and as `passcode` at most."""
     answer: Object = field(default_factory=dict, repr=False, compare=False)
 
     @property

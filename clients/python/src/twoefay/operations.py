@@ -79,7 +79,7 @@ class Operations:
 
     def _enrolment(self, username: str, token: str, activation: Object) -> Operation[Enrolment]:
         k = self.world.random(32)
-        made = enrolment(token, activation, k)
+        made = enrolment(self.policy, token, activation, k)
         yield from use(lambda: self.store.add_user(username, token))
         if made.uri is not None:
             yield from use(lambda: self.store.add_secret(username, k, self._now()))
@@ -246,11 +246,12 @@ class Operations:
         if answer.get("proof") == "signed" and _text(answer.get("device")) not in pins:
             pins = yield from self._pins_of_new_phone(login.username, pins)
         was_pinned = yield from use(lambda: self.store.was_pinned(login.username))
-        claims = check_success(self.policy, login, answer, pins, was_pinned, self._now())
+        proof = check_success(self.policy, login, answer, pins, was_pinned, self._now())
         if not (yield from use(lambda: self.store.spend(login.request))):
             raise ReceiptError("request_used")
-        device, seen = _text(answer.get("device")), claims["uv"] if claims else None
-        return Decision("approved", None, **facts, device=device, user_verification=seen, answer=answer)
+        facts |= {"assurance": _text(proof.assurance), "device": _text(answer.get("device"))}
+        seen = proof.claims["uv"] if proof.claims else None
+        return Decision("approved", None, **facts, user_verification=seen, answer=answer)
 
     def _pins_of_new_phone(self, username: str, pins: dict[str, Any]) -> Operation[dict[str, Any]]:
         """The phone may have been bound since: its binding proves its key now as well as then."""

@@ -6,6 +6,7 @@ does so last, so that a receipt that fails another check uses up nothing.
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from .errors import ReceiptError
@@ -13,6 +14,7 @@ from .jsontext import Object, is_integer, read_object
 from .jws import JWK, JWS, decode, encode, public_key
 from .login import Login, UserVerification
 from .policy import Policy
+from .webphones import verifies_owner
 
 _VERIFICATIONS: tuple[UserVerification, ...] = ("none", "passcode", "biometric")
 _ASSURANCES = ("low", "restricted", "substantial", "high")
@@ -34,16 +36,35 @@ def require(holds: bool, reason: str, field: str | None = None) -> None:
         raise ReceiptError(reason, field)
 
 
+@dataclass(frozen=True)
+class Proof:
+    """What is proved of a success that the relay reports."""
+
+    claims: Object | None
+    """The receipt's claims. None if a word of the relay was accepted: a code, or the phone of a user
+    of whom none was ever pinned."""
+    assurance: Any
+    """The relay's word, lowered if a web phone cannot reach it."""
+
+
 def check_success(
     policy: Policy, login: Login, answer: Object, pins: Mapping[str, JWK], was_pinned: bool, now: int
-) -> Object | None:
-    """Checks a success that the relay reports. Returns the receipt's claims, or None if a word of
-    the relay was accepted: a code, or the phone of a user of whom none was ever pinned."""
+) -> Proof:
+    """Checks a success that the relay reports."""
     claims = _proved(policy, login, answer, pins, was_pinned)
     require(answer.get("challenge") == login.challenge, "challenge")
-    _check_strength(login, answer)
+    word = answer.get("assurance")
+    if claims is not None and word == "high" and not _can_be_high(policy, pins[answer["device"]]):
+        word = "substantial"
+    _check_strength(login, answer, word)
     require(now - login.asked_at <= policy.longest_age, "age")
-    return claims
+    return Proof(claims, word)
+
+
+def _can_be_high(policy: Policy, record: JWK) -> bool:
+    """Whether the password and the phone are two things: who changes the pages of one host, where
+    users type the password and the web phone runs, has both."""
+    return "app" not in record or policy.is_apart(record["app"])
 
 
 def _proved(
@@ -60,9 +81,9 @@ def _proved(
     return check_receipt(policy, login, answer, pins)
 
 
-def _check_strength(login: Login, answer: Object) -> None:
+def _check_strength(login: Login, answer: Object, word: Any) -> None:
     """The relay's word, but an honest one must not be weaker than the website asked."""
-    factor, word = answer.get("factor"), answer.get("assurance")
+    factor = answer.get("factor")
     if answer.get("proof") == "code":
         require(isinstance(factor, str) and factor in _MOST_OF_CODE, "factor")
     if login.factors is not None:
@@ -79,7 +100,7 @@ def _check_strength(login: Login, answer: Object) -> None:
 
 
 def check_receipt(policy: Policy, login: Login, answer: Object, pins: Mapping[str, JWK]) -> Object:
-    """The steps 1 to 11 of receipts.md. Returns the claims."""
+    """The steps 1 to 11 of receipts.md. Returns the claims, with the `uv` that counts."""
     device, receipt, context = (answer.get(name) for name in ("device", "receipt", "context"))
     if not (isinstance(device, str) and isinstance(receipt, str) and isinstance(context, str)):
         raise ReceiptError("incomplete")
@@ -92,6 +113,7 @@ def check_receipt(policy: Policy, login: Login, answer: Object, pins: Mapping[st
     require(claims.get("number") == login.number, "number")
     _check_context(policy, login, context, claims["context"])
     require(claims["challenge"] == login.challenge, "challenge")
+    claims["uv"] = _verification(claims["uv"], pins[device], receipt, answer.get("webauthn"))
     _check_verification(policy, claims)
     require(len(login.number or "") >= policy.least_digits, "digits")
     return claims
@@ -125,6 +147,14 @@ def _are_claims(claims: Object) -> bool:
         and is_integer(claims.get("iat"))
         and ("uv_age" not in claims or is_integer(claims["uv_age"]))
     )
+
+
+def _verification(word: UserVerification, record: JWK, receipt: str, assertion: Any) -> UserVerification:
+    """The phone's word, as far as it counts. A web phone's owner has to prove it, and WebAuthn does
+    not say which check it was."""
+    if "app" not in record or word == "none":
+        return word
+    return "passcode" if verifies_owner(record, receipt, assertion) else "none"
 
 
 def _check_verification(policy: Policy, claims: Object) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import httpx
@@ -14,7 +14,7 @@ from .errors import Unreachable
 from .jsontext import Object
 from .login import Assurance, Decision, Login, UserVerification
 from .operations import Factor, Operations
-from .policy import Policy
+from .policy import Phones, Policy
 from .steps import Call, Operation, Pause, Step, Use, World
 from .stores import Store
 from .wire import Path_
@@ -39,6 +39,9 @@ class BaseRelay:
         least_digits: int = 2,
         allow_unpinned: bool = False,
         accept_codes: bool = False,
+        phones: Phones = "any",
+        app_origin: str | None = None,
+        login_origins: Sequence[str] = (),
     ) -> None:
         """Makes a client. Make one for the process, and share it.
 
@@ -47,6 +50,11 @@ class BaseRelay:
 
         `accept_codes` lets users in by codes too, for which only the relay vouches. `allow_unpinned`
         trusts the relay for users without a pinned phone. Both give up a part of the strong form.
+
+        `phones` is `native` or `web` if only such phones may be pinned. `app_origin` is the origin of
+        the web app that the website chose: the QR code leads there, and web phones of other pages are
+        refused. `login_origins` are the website's own origins: a web phone's login counts as `high`
+        only if its page has none of their hosts, and without them it is `substantial` at most.
         """
         policy = Policy(
             wire.origin_of(origin),
@@ -57,6 +65,9 @@ class BaseRelay:
             least_digits,
             allow_unpinned,
             accept_codes,
+            phones,
+            app_origin,
+            tuple(login_origins),
         )
         self._set_up(policy, store, World(), wire.options(origin, wire.tls(ca, certificate, key)))
 
