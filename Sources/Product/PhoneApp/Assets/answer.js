@@ -17,8 +17,9 @@ export async function answerWith(app, entry, decision, tell) {
   const phone = app.current(entry.phone);
   if (decision.word === "approve" && decision.pin && !phone.pinSecret) return { text: t("pinMissing") };
   const responder = app.responder(phone);
+  let signed = null;
   try {
-    const signed = await sign(app, responder, question, decision, tell);
+    signed = await sign(app, responder, question, decision, tell);
     if (!signed) return { text: t("ownerFailed") };
     tell(t("sending"));
     const outcome = await deliver(responder, signed, until, (error) => {
@@ -30,7 +31,8 @@ export async function answerWith(app, entry, decision, tell) {
     return result;
   } catch (error) {
     if (!(error instanceof CallFailure)) throw error;
-    return refusal(error);
+    const isChecked = Boolean(signed?.body.webauthn);
+    return refusal(error, { hasPasskey: Boolean(phone.passkey), isChecked, website: visible(question.context.displayName) });
   }
 }
 
@@ -71,8 +73,9 @@ function ended(word, outcome, website) {
   return { title: t("notApproved"), kind: "bad", text: t("notApprovedText") };
 }
 
-function refusal(error) {
+function refusal(error, circumstances) {
   const tries = error.body.tries_left;
+  if (error.code === "forbidden") return { text: forbidden(error, circumstances) };
   const texts = {
     pin_required: t("pinMissing"),
     pin_wrong: t("pinWrong", { tries: tries ?? "?" }),
@@ -81,6 +84,13 @@ function refusal(error) {
   };
   if (error.code in texts) return { text: texts[error.code], at: error.code === "pin_wrong" ? "pin" : null };
   return { text: t("failed", { why: visible(error.message) }) };
+}
+
+/** The website does not accept the approval, most likely because nobody checked the owner. */
+function forbidden(error, { hasPasskey, isChecked, website }) {
+  const name = isChecked ? "forbidden" : hasPasskey ? "forbiddenUnchecked" : "forbiddenNoCheck";
+  const why = error.body.detail ?? error.body.title;
+  return [t(name, { website }), typeof why === "string" ? t("relaySays", { why: visible(why).replace(/\.$/, "") }) : ""].join(" ").trim();
 }
 
 const recordOf = (phone, context, word, outcome) => ({

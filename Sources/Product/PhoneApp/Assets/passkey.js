@@ -13,9 +13,12 @@ export async function canCheckOwner(scope = globalThis) {
   }
 }
 
+/** The most characters that a credential's id may have in the claim `webauthn`. */
+const longestID = 256;
+
 /**
- * Makes the credential of one enrolment: {origin, rp, id, jwk}. Throws if the person cancels, or if
- * the authenticator makes no key for ES256.
+ * Makes the credential of one enrolment: {rp, id, jwk}. Throws if the person cancels, or if the
+ * authenticator makes no key for ES256, or one whose id is too long for the protocol.
  */
 export async function makePasskey(name, { location = globalThis.location, credentials = navigator.credentials } = {}) {
   const credential = await credentials.create({
@@ -36,12 +39,15 @@ export async function makePasskey(name, { location = globalThis.location, creden
   const spki = response.getPublicKeyAlgorithm() === -7 ? response.getPublicKey() : null;
   if (!spki) throw new Error("the authenticator made no key for ES256");
   const key = await crypto.subtle.importKey("spki", spki, { name: "ECDSA", namedCurve: "P-256" }, true, ["verify"]);
-  return { origin: location.origin, rp: location.hostname, id: encode(credential.rawId), jwk: await jwkOf(key) };
+  const id = encode(credential.rawId);
+  if (id.length > longestID) throw new Error("the id of the key is too long");
+  return { rp: location.hostname, id, jwk: await jwkOf(key) };
 }
 
 /**
  * Checks the owner for a signed decision, and returns the assertion over it. The challenge is the
- * SHA-256 of what the phone's key has signed. Throws if the person cancels.
+ * SHA-256 of what the phone's key has signed. Throws if the person cancels, if the credential is
+ * gone, or if the authenticator did not verify its owner.
  */
 export async function assertOwner(passkey, jws, { credentials = navigator.credentials } = {}) {
   const { response } = await credentials.get({
@@ -53,6 +59,8 @@ export async function assertOwner(passkey, jws, { credentials = navigator.creden
       timeout: 120_000,
     },
   });
+  // The flags of presence and verification: without both, the relay counts no check.
+  if ((new Uint8Array(response.authenticatorData)[32] & 5) !== 5) throw new Error("the owner was not verified");
   return {
     authenticator_data: encode(response.authenticatorData),
     client_data: encode(response.clientDataJSON),

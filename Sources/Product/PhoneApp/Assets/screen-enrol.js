@@ -25,16 +25,18 @@ export function enrol(app, { activation, phone: begun }) {
   const home = () => app.shell.go("home");
   const end = (words) => show(t("notBound"), note(words, "bad", "status"), button(t("done"), home, "primary"));
 
+  const known = () => app.phones.find((phone) => isFor(phone, activation));
+
   const ask = async () => {
-    // A relay that does not know assertions refuses answers with one.
-    const hasOwnerCheck = app.config.takes_assertions === true && (await canCheckOwner());
+    const hasOwnerCheck = await canCheckOwner();
     const name = field(t("phoneName"), h("input", { maxlength: "64", autocomplete: "off" }), t("phoneNameHint"));
     const check = h("input", { type: "checkbox", checked: true, id: "owner-check" });
     const told = h("p", { role: "alert", class: "error" });
     const submit = async () => {
       told.textContent = "";
       let passkey = null;
-      if (hasOwnerCheck && check.checked) {
+      // A phone that was made for this activation before has its passkey, or none.
+      if (hasOwnerCheck && check.checked && !known()) {
         try {
           passkey = await makePasskey(`${activation.website} – ${new URL(activation.at).host}`);
         } catch {
@@ -58,8 +60,7 @@ export function enrol(app, { activation, phone: begun }) {
   const begin = async (name, passkey) => {
     // The browser may say no; the settings then show it.
     await navigator.storage?.persist?.().catch(() => false);
-    const again = app.phones.find((phone) => isFor(phone, activation));
-    const phone = again ?? (await beginEnrolment(activation, { name, passkey, app: app.environment.origin }));
+    const phone = known() ?? (await beginEnrolment(activation, { name, passkey, app: app.environment.origin }));
     // Store the phone before the first request, because the relay may bind it at once.
     await app.save(phone);
     await bind(phone);

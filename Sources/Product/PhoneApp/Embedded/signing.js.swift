@@ -54,7 +54,7 @@ extension AppFile {
             /** The claims of a phone in a browser: the origin of its app and perhaps its passkey. */
             const webClaims = ({ app, passkey }) => ({
               ...(app ? { app } : {}),
-              ...(passkey ? { webauthn: passkey } : {}),
+              ...(app && passkey ? { webauthn: { rp: passkey.rp, id: passkey.id, jwk: passkey.jwk } } : {}),
             });
 
             /** The statement that binds this key to one activation, and to a device token or to none. */

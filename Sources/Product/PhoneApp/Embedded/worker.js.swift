@@ -86,8 +86,8 @@ extension AppFile {
 
             /** What the person accepts. A release that changes none of it has only another name. */
             function content(text) {
-              const { files, relays, takes_assertions } = JSON.parse(text);
-              return JSON.stringify([files, relays, takes_assertions]);
+              const { files, relays } = JSON.parse(text);
+              return JSON.stringify([files, relays]);
             }
 
             self.addEventListener("message", (event) => {

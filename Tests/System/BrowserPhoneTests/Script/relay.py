@@ -10,7 +10,7 @@ import secrets
 import threading
 import time
 
-from statements import Signer, check_assertion, decode, encode, read, read_binding, seal, thumbprint
+from statements import Signer, check_assertion, check_web_claims, decode, encode, is_signed, read, read_binding, seal, thumbprint
 
 
 class Refusal(Exception):
@@ -36,6 +36,7 @@ class Relay:
         # The clock of the relay, ahead of that of this machine.
         self.ahead = 0
         self.policy = {"wait": None, "codes": True, "needs_uv": False, "down": False}
+        self.unlock = None
         self.application_server_key = encode(b"\x04" + secrets.token_bytes(64))
 
     def now(self):
@@ -148,7 +149,8 @@ class Relay:
         if activation is None or (activation["device"] and self.devices[activation["device"]]["jwk"] != head["jwk"]):
             raise Refusal(401, "unauthenticated")
         assert claims["aud"] == self.aud and claims["id_token"] == activation["token"] and body["platform"] == "web"
-        assert claims["activation_code"] == body["activation_code"] and claims["app"].startswith("https://"), claims
+        assert claims["activation_code"] == body["activation_code"], claims
+        passkey = check_web_claims(claims)
         if activation["k"]:
             binding = read_binding(body["binding"], activation["k"])
             assert binding["jwk"] == head["jwk"] and binding["agreement"] == claims["agreement"]
@@ -160,7 +162,7 @@ class Relay:
             activation["device"] = name
             self.devices[name] = {
                 "device": name, "username": activation["username"], "jwk": head["jwk"], "thumbprint": thumbprint(head["jwk"]),
-                "agreement": claims["agreement"], "passkey": claims.get("webauthn"), "name": body.get("name"), "app": claims["app"],
+                "agreement": claims["agreement"], "passkey": passkey, "name": body.get("name"), "app": claims["app"],
                 "token": activation["token"], "dev_token": body.get("dev_token", ""), "state": "active",
                 "pin": {"state": "none", "version": 0, "tries_left": 3, "puk_tries_left": 5}, "keys": {}, "revocation": secrets.token_urlsafe(15),
             }
@@ -202,11 +204,11 @@ class Relay:
             assert "webauthn" not in body
         else:
             assert claims["uv"] == "passcode"
-            check_assertion(body["webauthn"], device["passkey"], body["answer"])
+            check_assertion(body["webauthn"], device["app"], device["passkey"], body["answer"])
         if one["login"]:
             raise Refusal(409, "already_decided", login=one["login"])
         if approves and self.policy["needs_uv"] and claims["uv"] == "none":
-            raise Refusal(403, "forbidden", detail="the website requires uv")
+            raise Refusal(403, "forbidden", detail="The website requires user verification by passcode")
         if approves and (one["demands"] or {}).get("pin") == "sign":
             self.check_pin(device, "pin", body["answer"], body.get("pin_signature"))
         with self.changed:
@@ -218,10 +220,13 @@ class Relay:
     def check_pin(self, device, name, jws, signature):
         if name not in device["keys"] or not signature:
             raise Refusal(403, "pin_required")
-        from statements import is_signed
+        tries = f"{name}_tries_left" if name == "puk" else "tries_left"
+        if device["pin"][tries] == 0:
+            raise Refusal(403, f"{name}_locked")
         if not is_signed(device["keys"][name], jws.rsplit(".", 1)[0], signature):
-            tries = f"{name}_tries_left" if name == "puk" else "tries_left"
             device["pin"][tries] -= 1
+            if device["pin"]["tries_left"] == 0:
+                device["pin"]["state"] = "locked"
             raise Refusal(403, f"{name}_wrong", tries_left=device["pin"][tries])
 
     def pin_state(self, device):
@@ -236,10 +241,21 @@ class Relay:
         elif claims["change"] == "reset":
             self.check_pin(device, "puk", body["pin"], body.get("puk_signature"))
         elif claims["change"] == "unlock":
-            assert claims["unlock_code"] == "12345678", claims
+            assert "pin_signature" not in body and "puk_signature" not in body and "puk" in claims, body
+            self.check_unlock(claims["unlock_code"])
         device["keys"].update({name: claims[name] for name in ("pin", "puk") if name in claims})
-        device["pin"].update(state="set", version=claims["version"], tries_left=3)
+        device["pin"].update(state="set", version=claims["version"], tries_left=3, puk_tries_left=5)
         return self.pin_state(device)
+
+    def check_unlock(self, code):
+        """Takes the code of the help desk once: `unlock` has it and its tries, or is None."""
+        assert len(code) == 8 and code.isdigit(), code
+        if not self.unlock or self.unlock["tries"] == 0:
+            raise Refusal(403, "unlock_void")
+        if code != self.unlock["code"]:
+            self.unlock["tries"] -= 1
+            raise Refusal(403, "unlock_wrong", tries_left=self.unlock["tries"])
+        self.unlock = None
 
     def change(self, device, body):
         if "name" in body:

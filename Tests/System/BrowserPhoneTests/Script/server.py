@@ -68,7 +68,7 @@ class App:
             f"/phone/{name}": base64.urlsafe_b64encode(hashlib.sha256(self.file(name)).digest()).rstrip(b"=").decode()
             for name in sorted(os.listdir(ASSETS))
         }
-        return {"version": self.version, "relays": self.relays, "files": hashes_, "takes_assertions": True}
+        return {"version": self.version, "relays": self.relays, "files": hashes_}
 
     def policy(self):
         return (

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
@@ -58,16 +59,47 @@ def read_binding(jws, k):
     return json.loads(decode(claims))
 
 
-def check_assertion(webauthn, passkey, answer):
-    """Verifies what stands beside a receipt: origin, RP id, the flag UV, the challenge and the signature."""
-    data, client = decode(webauthn["authenticator_data"]), decode(webauthn["client_data"])
-    told = json.loads(client)
+def strictly(text, least, most):
+    """Decodes base64url that has exactly one form, of so many bytes."""
+    assert re.fullmatch(r"[A-Za-z0-9_-]+", text), "it is not base64url"
+    data = decode(text)
+    assert encode(data) == text and least <= len(data) <= most, f"{len(data)} bytes"
+    return data
+
+
+def once(pairs):
+    """The members of a JSON object, in which no name occurs twice."""
+    assert len({name for name, _ in pairs}) == len(pairs), "a name occurs twice"
+    return dict(pairs)
+
+
+def check_web_claims(claims):
+    """Checks `app` and `webauthn` of a proof or a binding, and returns the passkey, or None."""
+    app = claims["app"]
+    assert re.fullmatch(r"https://[a-z0-9.-]+(:[0-9]{1,5})?", app) and len(app) <= 128, app
+    passkey = claims.get("webauthn")
+    if passkey is not None:
+        host = app.removeprefix("https://").split(":")[0]
+        assert set(passkey) == {"rp", "id", "jwk"}, passkey
+        assert host == passkey["rp"] or host.endswith("." + passkey["rp"]), passkey
+        assert re.fullmatch(r"[A-Za-z0-9_-]{1,256}", passkey["id"]) and encode(decode(passkey["id"])) == passkey["id"], passkey
+        assert set(passkey["jwk"]) == {"crv", "kty", "x", "y"} and (passkey["jwk"]["kty"], passkey["jwk"]["crv"]) == ("EC", "P-256"), passkey
+        public_key(passkey["jwk"])
+    return passkey
+
+
+def check_assertion(webauthn, app, passkey, answer):
+    """Verifies the assertion beside a receipt (WebAuthn Level 2, 7.2) for the app of that origin."""
+    assert set(webauthn) == {"authenticator_data", "client_data", "signature"}, webauthn
+    data, client = strictly(webauthn["authenticator_data"], 37, 1024), strictly(webauthn["client_data"], 1, 4096)
+    told = json.loads(client, object_pairs_hook=once)
     signed = hashlib.sha256(answer.rsplit(".", 1)[0].encode()).digest()
-    assert told["type"] == "webauthn.get" and told["origin"] == passkey["origin"], told
+    assert told["type"] == "webauthn.get" and told["origin"] == app, told
+    assert told.get("crossOrigin", False) is False and "topOrigin" not in told, told
     assert told["challenge"] == encode(signed), "the assertion is about something else"
     assert data[:32] == hashlib.sha256(passkey["rp"].encode()).digest() and data[32] & 0x05 == 0x05, "not verified"
     key = public_key(passkey["jwk"])
-    key.verify(decode(webauthn["signature"]), data + hashlib.sha256(client).digest(), ec.ECDSA(hashes.SHA256()))
+    key.verify(strictly(webauthn["signature"], 1, 256), data + hashlib.sha256(client).digest(), ec.ECDSA(hashes.SHA256()))
 
 
 def seal(agreement, aud, device, factor, content):

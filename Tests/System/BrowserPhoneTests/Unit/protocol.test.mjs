@@ -49,8 +49,9 @@ test("the binding is that of the page, with every byte", async () => {
 });
 
 test("a phone in a browser names its app and its passkey in both statements", async () => {
-  const passkey = { origin: "https://app.example.com", rp: "app.example.com", id: "AAAA", jwk };
-  const web = { ...phone, app: "https://app.example.com", passkey };
+  const passkey = { rp: "app.example.com", id: "AAAA", jwk };
+  // Members that an older version of the app stored do not go out.
+  const web = { ...phone, app: "https://app.example.com", passkey: { origin: "https://app.example.com", ...passkey } };
   const statements = [await signing.enrolment(web, "code", 0), await signing.binding(web, await signing.holdWebsiteKey(k))];
   for (const statement of statements) {
     const claims = decodeObject(statement.split(".")[1]);
@@ -60,6 +61,8 @@ test("a phone in a browser names its app and its passkey in both statements", as
   const plain = decodeObject((await signing.enrolment({ ...web, passkey: null }, "code", 0)).split(".")[1]);
   assert.equal(plain.app, "https://app.example.com");
   assert.ok(!("webauthn" in plain));
+  const native = decodeObject((await signing.enrolment({ ...web, app: null }, "code", 0)).split(".")[1]);
+  assert.ok(!("webauthn" in native) && !("app" in native));
 });
 
 test("the decision covers the bytes that the relay listed", async () => {

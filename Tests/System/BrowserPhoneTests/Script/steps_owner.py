@@ -1,0 +1,98 @@
+"""The steps of the owner's check by a passkey: it fails, the website demands it, it is lost, or the phone has none."""
+
+from steps import bind, open_request, whole
+
+
+def opened(browser, relay, username, **more):
+    """Opens a request, sees it whole, and types its number."""
+    challenge = relay.ask(username, **more)
+    browser.tab("home")
+    open_request(browser, challenge)
+    whole(browser)
+    browser.fill("Number on the website", "47")
+    return challenge
+
+
+def without_check(browser):
+    browser.press("Approve")
+    browser.says("The device did not confirm you")
+    browser.press("Approve without the check")
+
+
+def owner_fails(stage):
+    """if the device does not verify its owner, nothing is sent until the person decides"""
+    browser, relay = stage.browser("two"), stage.near.relay
+    stage.authenticator = browser.authenticator()
+    values = relay.activate("bob")
+    bind(stage, browser, relay, values)
+    browser.press("I have written it down")
+    if browser.named("Not now"):
+        browser.press("Not now")
+    browser.verifies(stage.authenticator, False)
+    challenge = opened(browser, relay, "bob")
+    browser.press("Approve")
+    browser.says("The device did not confirm you")
+    stage.looks.look(browser, "09-owner")
+    assert not any(one["challenge"] == challenge for one in relay.decisions)
+    browser.press("Back", "dialog button")
+    browser.says("Nothing was sent.")
+    without_check(browser)
+    browser.heading("Approved")
+    assert relay.decided(challenge)["uv"] == "none"
+    browser.press("Done")
+
+
+def owner_demanded(stage):
+    """if the website demands the check, an approval without it is refused in clear words, and one with it is taken"""
+    browser, relay = stage.browser("two"), stage.near.relay
+    relay.policy["needs_uv"] = True
+    challenge = opened(browser, relay, "bob")
+    without_check(browser)
+    browser.says("The Shop did not accept this approval without the check.")
+    browser.says("The relay says: The website requires user verification by passcode.")
+    stage.looks.look(browser, "09-owner-demanded")
+    assert not any(one["challenge"] == challenge for one in relay.decisions)
+    browser.verifies(stage.authenticator, True)
+    browser.press("Approve")
+    browser.heading("Approved")
+    assert relay.decided(challenge)["uv"] == "passcode"
+    browser.press("Done")
+
+
+def passkey_lost(stage):
+    """if the passkey was deleted from the device, the app says what to do, and rejecting still works"""
+    browser, relay = stage.browser("two"), stage.near.relay
+    browser.cdp("WebAuthn.clearCredentials", {"authenticatorId": stage.authenticator})
+    challenge = opened(browser, relay, "bob")
+    browser.press("Approve")
+    browser.says("the passkey of this account may have been deleted from the device")
+    browser.press("Approve without the check")
+    browser.says("The Shop did not accept this approval without the check.")
+    browser.press("Reject")
+    browser.heading("Rejected")
+    assert relay.decided(challenge)["uv"] == "none"
+    browser.press("Done")
+    relay.policy["needs_uv"] = False
+    stage.close("two")
+
+
+def no_passkey(stage):
+    """a phone without a passkey says why a website that demands the check refuses it"""
+    browser, relay = stage.browser("two-b"), stage.near.relay
+    bind(stage, browser, relay, relay.activate("bea"))
+    assert not browser.driver.find_elements("css selector", "#owner-check")
+    browser.press("I have written it down")
+    if browser.named("Not now"):
+        browser.press("Not now")
+    relay.policy["needs_uv"] = True
+    challenge = opened(browser, relay, "bea")
+    browser.press("Approve")
+    browser.says("This phone was added without a fingerprint, face or screen lock")
+    assert not any(one["challenge"] == challenge for one in relay.decisions)
+    relay.policy["needs_uv"] = False
+    browser.press("Approve")
+    browser.heading("Approved")
+    stage.close("two-b")
+
+
+ALL = (owner_fails, owner_demanded, passkey_lost, no_passkey)
