@@ -66,7 +66,9 @@ export function readQuery(query) {
   const k = parameters.has("k") ? decode(parameters.get("k")) : null;
   if (parameters.has("k") && k?.length !== 32) throw new Malformed("k is not 256 bits in base64url");
   const at = parameters.has("at") ? origin("at") : null;
-  return { relay, website, token, code, pin, k, at, phones: parameters.get("phones") ?? null };
+  const phones = parameters.get("phones") ?? null;
+  if (phones !== null && phones !== "native" && phones !== "web") throw new Malformed("phones is neither native nor web");
+  return { relay, website, token, code, pin, k, at, phones };
 }
 
 /**

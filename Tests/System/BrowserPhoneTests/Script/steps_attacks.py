@@ -2,6 +2,7 @@
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlencode
 
 from steps import bind, link, open_request, whole
 from steps_updates import bound
@@ -49,7 +50,7 @@ def refused_links(stage):
     browser, relay = stage.browser("nine"), stage.near.relay
     cases = (
         (relay.activate("ivy", at="https://evil.example"), "This link is for https://evil.example."),
-        (relay.activate("ivy", k=bytes(32)), "This link has a key that the relay https://login.example.com:8080 must never see"),
+        (relay.activate("ivy", k=bytes(32)), "This link has a key of the website that the relay https://login.example.com:8080 must never see"),
         (relay.activate("ivy", phones="native"), "The website shop takes native apps only"),
         ({**relay.activate("ivy"), "relay": "https://a/b"}, "The link is damaged"),
     )
@@ -65,6 +66,16 @@ def refused_links(stage):
         assert browser.driver.current_url == f"{stage.near.origin}/phone/"
         assert relay.activations[values["code"]]["device"] is None
     stage.looks.look(browser, "41-refused-link")
+    # The same holds for what was scanned or pasted.
+    for change, words in (({"k": bytes(32)}, "which could read the key"), ({"phones": "native"}, "Install the app that the website recommends"),
+                          ({"phones": "any"}, "The link is damaged: phones is neither native nor web.")):
+        values = relay.activate("ivy", **change)
+        browser.tab("home")
+        browser.press("Add an account")
+        browser.fill("Link", "twoefay://enrol?" + urlencode(values))
+        browser.press("Continue")
+        browser.says(words)
+        assert relay.activations[values["code"]]["device"] is None
 
 
 def replayed_fragment(stage):

@@ -46,7 +46,10 @@ test("the key of a website never enters an app that the relay serves", () => {
 test("a link for native apps, or for another app, is refused", () => {
   assert.throws(() => take(`twoefay://enrol?${query({ phones: "native" })}`), refusal("linkNativeOnly"));
   assert.throws(() => take(`https://app.example.org/phone/#${query()}`), refusal("linkOtherApp"));
-  for (const phones of ["web", "any", "later"]) assert.equal(take(`twoefay://enrol?${query({ phones })}`).phones, phones);
+  // The reason is told before anything else that is wrong for this app.
+  assert.throws(() => take(`${origin}/phone/#${query({ phones: "native", k, at: "https://evil.example" })}`), refusal("linkNativeOnly"));
+  assert.equal(take(`twoefay://enrol?${query({ phones: "web" })}`).phones, "web");
+  assert.equal(take(`twoefay://enrol?${query()}`).phones, null);
 });
 
 test("a damaged link is refused", () => {
@@ -56,6 +59,7 @@ test("a damaged link is refused", () => {
     query({ relay: "http://login.example.net" }), query({ relay: "https://login.example.net/" }), query({ relay: "https://a@b" }),
     query({ at: "https://phone.example.com/x" }), query({ at: "" }), query({ website: "Shop" }), query({ website: "-shop" }),
     query({ website: "a".repeat(65) }), query({ pin: `${pin}A` }), query({ k: "AAEC" }), query({ token: "" }),
+    ...["", "any", "Native", "web,native"].map((phones) => query({ phones })), `${query({ phones: "web" })}&phones=web`,
   ];
   for (const text of faulty) {
     assert.throws(() => take(`twoefay://enrol?${text}`), refusal("linkMalformed"), text);
