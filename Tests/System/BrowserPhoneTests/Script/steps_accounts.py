@@ -173,6 +173,59 @@ def pin(stage):
     assert "2580" not in stored and "9876" not in stored and puk not in stored
 
 
+def help_desk(stage):
+    """a locked PIN is set anew with a code of the help desk, from the request that needed it"""
+    browser, relay = stage.browser("one"), stage.near.relay
+    mine = next(one for one in relay.devices.values() if one["username"] == "alice" and one["name"] == "My phone")
+    browser.tab("home")
+    challenge = relay.ask(demands={"pin": "sign"})
+    open_request(browser, challenge)
+    whole(browser)
+    browser.fill("Number on the website", "47")
+    for tries in (2, 1, 0):
+        browser.fill("PIN", "0000")
+        browser.press("Approve")
+        browser.says(f"The PIN was wrong. Tries left: {tries}.")
+    assert mine["pin"]["state"] == "locked"
+    browser.fill("PIN", "9876")
+    browser.press("Approve")
+    browser.says("The PIN is locked.")
+    relay.end(challenge)
+    browser.heading("Request closed")
+    browser.press("Done")
+    challenge = relay.ask(demands={"pin": "locked"})
+    open_request(browser, challenge)
+    browser.says("This phone can only reject until you reset the PIN.")
+    browser.press("PIN", "button")
+    browser.press("Use a code of the help desk")
+    browser.says("tell it to nobody")
+    stage.looks.look(browser, "17-unlock")
+
+    def attempt(code, words):
+        browser.fill("Code of the help desk", code)
+        browser.fill("New PIN", "135790")
+        browser.fill("New PIN again", "135790")
+        browser.press("Continue")
+        browser.says(words)
+
+    attempt("1234", "The code has 8 digits.")
+    attempt("1234 5678", "No code is valid now.")
+    relay.unlock = {"code": "12345678", "tries": 5}
+    attempt("1234 5679", "The code was wrong. Tries left: 4.")
+    attempt("1234-5678", "PIN stored")
+    puk = browser.element("#puk").text.replace(" ", "")
+    assert len(puk) == 12 and mine["pin"]["state"] == "set"
+    relay.challenges[challenge]["demands"] = {"pin": "sign"}
+    browser.open(f"{stage.near.origin}/phone/")
+    open_request(browser, challenge)
+    whole(browser)
+    browser.fill("Number on the website", "47")
+    browser.fill("PIN", "135790")
+    browser.press("Approve")
+    browser.heading("Approved")
+    browser.press("Done")
+
+
 def letters(stage):
     """notices are counted, read and archived, and a recovery is stopped"""
     browser, relay = stage.browser("one"), stage.near.relay
@@ -323,4 +376,4 @@ def make_film(path, text):
             file.write(b"FRAME\n" + luma + b"\x80" * (width * height // 2))
 
 
-ALL = (two_relays, pinned_by_chosen_app, move_to_new_phone, lost_answer, camera, codes, pin, letters, history, settings, wrong_clock, end)
+ALL = (two_relays, pinned_by_chosen_app, move_to_new_phone, lost_answer, camera, codes, pin, help_desk, letters, history, settings, wrong_clock, end)
