@@ -92,7 +92,7 @@ public struct PhoneApp: Sendable {
             .init(
                 "permissions-policy",
                 "camera=(self), clipboard-write=(self), publickey-credentials-create=(self), publickey-credentials-get=(self), "
-                    + "geolocation=(), microphone=(), payment=(), usb=()"),
+                    + "geolocation=(self), microphone=(), payment=(), usb=()"),
         ]
         // It holds for all ports of a host, so it would break plain pages at others.
         if origin.port ?? 443 == 443 { fields.append(.init("strict-transport-security", "max-age=31536000")) }

@@ -5,6 +5,7 @@ import { visible } from "./context.js";
 import { confirm } from "./elements.js";
 import { assertOwner } from "./passkey.js";
 import { pinKey } from "./pin.js";
+import { placeFor } from "./place.js";
 import { deliver } from "./requests.js";
 import { t } from "./texts.js";
 
@@ -19,7 +20,7 @@ export async function answerWith(app, entry, decision, tell) {
   const responder = app.responder(phone);
   let signed = null;
   try {
-    signed = await sign(app, responder, question, decision, tell);
+    signed = await sign(app, responder, entry, decision, tell);
     if (!signed) return { text: t("ownerFailed") };
     tell(t("sending"));
     const outcome = await deliver(responder, signed, until, (error) => {
@@ -37,9 +38,11 @@ export async function answerWith(app, entry, decision, tell) {
 }
 
 /** Signs once. Null if the owner was not verified, and the person does not go on without. */
-async function sign(app, responder, question, { word, number, pin = null }, tell) {
+async function sign(app, responder, entry, { word, number, pin = null }, tell) {
   const { phone } = responder;
+  const { question } = entry;
   const { demands } = question;
+  const place = word === "approve" ? await placeFor(app, entry, tell) : null;
   const posture = demands.isStated && word === "approve" ? { app_version: app.config.version.slice(0, 32) } : undefined;
   const proofs = {};
   if (word === "approve" && pin !== null) {
@@ -50,7 +53,7 @@ async function sign(app, responder, question, { word, number, pin = null }, tell
   const withOwner = word === "approve" && Boolean(phone.passkey);
   if (withOwner) {
     tell(t("ownerAsked"));
-    const decided = { word, number, posture, uv: "passcode", uvAge: demands.needsOwner ? 0 : undefined };
+    const decided = { word, number, place, posture, uv: "passcode", uvAge: demands.needsOwner ? 0 : undefined };
     try {
       return await responder.sign(question, decided, { ...proofs, owner: (jws) => assertOwner(phone.passkey, jws) });
     } catch (error) {
@@ -61,7 +64,7 @@ async function sign(app, responder, question, { word, number, pin = null }, tell
       if (!isSure) return null;
     }
   }
-  return responder.sign(question, { word, number, posture, uv: "none" }, proofs);
+  return responder.sign(question, { word, number, place, posture, uv: "none" }, proofs);
 }
 
 function ended(word, outcome, website) {

@@ -96,7 +96,10 @@ export function field(label, input, hint = null) {
 export const digits = (properties = {}) =>
   h("input", { class: "digits", inputmode: "numeric", autocomplete: "off", autocapitalize: "off", spellcheck: "false", ...properties });
 
-/** Asks for confirmation before an action that cannot be undone. */
+/**
+ * Asks for confirmation before an action that cannot be undone. Returns true or false, or null if
+ * the question was closed without an answer.
+ */
 export function confirm({ title, text, yes, no, kind = "danger primary" }) {
   return new Promise((resolve) => {
     made += 1;
@@ -110,7 +113,7 @@ export function confirm({ title, text, yes, no, kind = "danger primary" }) {
       h("div", { class: "stack tight" }, button(yes, end("yes"), kind), stay));
     dialog.addEventListener("close", () => {
       dialog.remove();
-      resolve(dialog.returnValue === "yes");
+      resolve({ yes: true, no: false }[dialog.returnValue] ?? null);
     });
     document.body.append(dialog);
     dialog.showModal();

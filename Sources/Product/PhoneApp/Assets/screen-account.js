@@ -6,6 +6,7 @@ import { isUnbound } from "./device.js";
 import { button, confirm, digits, facts, field, fill, foreign, form, h, heading, note } from "./elements.js";
 import { holdOTP } from "./otp.js";
 import { isPIN, pinKey } from "./pin.js";
+import { locate } from "./place.js";
 import { stateOf } from "./screen-home.js";
 import { t } from "./texts.js";
 
@@ -56,6 +57,7 @@ export function account(app, id) {
       isUsable ? code(app, phone, attempt, tell) : null,
       isUsable ? h("section", { class: "stack tight" }, h("h2", {}, t("pinTitle")), h("p", { class: "muted" }, t("pinAbout")),
         button(t("pinManage"), () => app.shell.go("pin", id))) : null,
+      isUsable && phone().sharesPlace !== undefined ? place(app, phone, website) : null,
       isUsable ? clock(app, phone, attempt, tell) : null,
       removal(app, phone, attempt, back, website),
       button(t("back"), back, "quiet")),
@@ -102,6 +104,26 @@ function code(app, phone, attempt, tell) {
   return h(
     "section", { class: "stack tight" }, h("h2", {}, t("codes")), h("p", { class: "muted" }, t("codesAbout")),
     form(() => attempt(fetch), pin.node, h("button", {}, t("codesGet"))));
+}
+
+/** The person's choice whether the website gets the place of this phone. */
+function place(app, phone, website) {
+  const told = h("p", { role: "status", class: "muted" });
+  const change = async () => {
+    await app.change(phone(), { sharesPlace: !phone().sharesPlace });
+    draw();
+    told.textContent = phone().sharesPlace && (await locate()) === null ? t("placeUnknown") : "";
+  };
+  const state = h("p", {});
+  const changing = button("", change);
+  const draw = () => {
+    state.textContent = t(phone().sharesPlace ? "placeOn" : "placeOff");
+    changing.textContent = t(phone().sharesPlace ? "placeNo" : "placeYes");
+  };
+  draw();
+  return h(
+    "section", { class: "stack tight" }, h("h2", {}, t("placeHere")), h("p", { class: "muted" }, t("placeAbout", { website })),
+    state, changing, told);
 }
 
 function clock(app, phone, attempt, tell) {

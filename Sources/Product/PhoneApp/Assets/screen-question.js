@@ -5,6 +5,7 @@ import { visible } from "./context.js";
 import { answerWith } from "./answer.js";
 import { button, confirm, digits, facts, field, fill, foreign, form, h, heading, note } from "./elements.js";
 import { isPIN } from "./pin.js";
+import { locate } from "./place.js";
 import { Seen } from "./seen.js";
 import { t, timeOf } from "./texts.js";
 
@@ -97,10 +98,14 @@ export function question(app, challenge) {
   };
 
   const head = heading(t(isEnrolment ? "approvePhone" : context.action === "recover" ? "approveRecovery" : context.action ? "agree" : "isThisYou"));
+  const sendsPlace = entry.question.asksPlace && app.current(entry.phone).sharesPlace === true;
+  // The browser then has the place when the person approves.
+  if (sendsPlace) locate();
   const warnings = [
     isEnrolment ? note(t(hasKey(context) ? "enrolKey" : "enrolHint", { website }), "warn") : null,
     context.action === "recover" ? note(t("recoverHint"), "warn") : null,
     ...demandNotes(app, entry, website),
+    sendsPlace ? note(t("placeSent", { website })) : null,
   ].filter(Boolean);
   fill(
     node, head, h("div", { class: "row apart" }, asker, left), ...warnings, list, rest,

@@ -29,6 +29,7 @@ extension AppFile {
         partsCSS,
         passkeyJS,
         pinJS,
+        placeJS,
         pushJS,
         pushesJS,
         qrCorrectionJS,

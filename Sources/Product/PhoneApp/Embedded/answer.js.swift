@@ -10,6 +10,7 @@ extension AppFile {
             import { confirm } from "./elements.js";
             import { assertOwner } from "./passkey.js";
             import { pinKey } from "./pin.js";
+            import { placeFor } from "./place.js";
             import { deliver } from "./requests.js";
             import { t } from "./texts.js";
 
@@ -24,7 +25,7 @@ extension AppFile {
               const responder = app.responder(phone);
               let signed = null;
               try {
-                signed = await sign(app, responder, question, decision, tell);
+                signed = await sign(app, responder, entry, decision, tell);
                 if (!signed) return { text: t("ownerFailed") };
                 tell(t("sending"));
                 const outcome = await deliver(responder, signed, until, (error) => {
@@ -42,9 +43,11 @@ extension AppFile {
             }
 
             /** Signs once. Null if the owner was not verified, and the person does not go on without. */
-            async function sign(app, responder, question, { word, number, pin = null }, tell) {
+            async function sign(app, responder, entry, { word, number, pin = null }, tell) {
               const { phone } = responder;
+              const { question } = entry;
               const { demands } = question;
+              const place = word === "approve" ? await placeFor(app, entry, tell) : null;
               const posture = demands.isStated && word === "approve" ? { app_version: app.config.version.slice(0, 32) } : undefined;
               const proofs = {};
               if (word === "approve" && pin !== null) {
@@ -55,7 +58,7 @@ extension AppFile {
               const withOwner = word === "approve" && Boolean(phone.passkey);
               if (withOwner) {
                 tell(t("ownerAsked"));
-                const decided = { word, number, posture, uv: "passcode", uvAge: demands.needsOwner ? 0 : undefined };
+                const decided = { word, number, place, posture, uv: "passcode", uvAge: demands.needsOwner ? 0 : undefined };
                 try {
                   return await responder.sign(question, decided, { ...proofs, owner: (jws) => assertOwner(phone.passkey, jws) });
                 } catch (error) {
@@ -66,7 +69,7 @@ extension AppFile {
                   if (!isSure) return null;
                 }
               }
-              return responder.sign(question, { word, number, posture, uv: "none" }, proofs);
+              return responder.sign(question, { word, number, place, posture, uv: "none" }, proofs);
             }
 
             function ended(word, outcome, website) {

@@ -39,7 +39,10 @@ extension AppFile {
                 throw new Refused(challenge, "it belongs to another website than the one this phone is bound to");
               }
               // The relay's clock decides, not the phone's.
-              return { challenge, nonce, bytes, context, timeLeft: expiresAt - now, demands: readDemands(entry.demands) };
+              return {
+                challenge, nonce, bytes, context, timeLeft: expiresAt - now, demands: readDemands(entry.demands),
+                asksPlace: entry.asks_place === true,
+              };
             }
 
             /**

@@ -101,7 +101,10 @@ extension AppFile {
             export const digits = (properties = {}) =>
               h("input", { class: "digits", inputmode: "numeric", autocomplete: "off", autocapitalize: "off", spellcheck: "false", ...properties });
 
-            /** Asks for confirmation before an action that cannot be undone. */
+            /**
+             * Asks for confirmation before an action that cannot be undone. Returns true or false, or null if
+             * the question was closed without an answer.
+             */
             export function confirm({ title, text, yes, no, kind = "danger primary" }) {
               return new Promise((resolve) => {
                 made += 1;
@@ -115,7 +118,7 @@ extension AppFile {
                   h("div", { class: "stack tight" }, button(yes, end("yes"), kind), stay));
                 dialog.addEventListener("close", () => {
                   dialog.remove();
-                  resolve(dialog.returnValue === "yes");
+                  resolve({ yes: true, no: false }[dialog.returnValue] ?? null);
                 });
                 document.body.append(dialog);
                 dialog.showModal();

@@ -80,9 +80,9 @@ extension AppFile {
              *
              * `word` is approve, deny or fraud. `number` is the number that the person entered, if the request
              * needs one. `uv` names the check of the owner that follows the signature. `posture` is sent only
-             * if the request has demands.
+             * if the request has demands, and `place` only if it asks for the place and the person agreed.
              */
-            export async function decision(phone, question, { word, number, uv = "none", uvAge, posture }, now) {
+            export async function decision(phone, question, { word, number, uv = "none", uvAge, place, posture }, now) {
               const claims = { challenge: question.challenge };
               // The website's nonce, if the request has one.
               if (question.context.request !== null) claims.request = question.context.request;
@@ -92,6 +92,7 @@ extension AppFile {
               claims.nonce = question.nonce;
               claims.uv = uv;
               if (uvAge !== undefined) claims.uv_age = uvAge;
+              if (question.asksPlace && place) claims.place = place;
               if (posture !== undefined) claims.posture = posture;
               claims.iat = seconds(now);
               return state("twoefay-decision+jwt", phone, claims);

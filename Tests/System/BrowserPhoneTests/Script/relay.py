@@ -6,6 +6,7 @@ A test opens challenges and notices, and reads `decisions`. `Refusal` is an answ
 import datetime
 import hashlib
 import json
+import re
 import secrets
 import threading
 import time
@@ -53,7 +54,7 @@ class Relay:
             values["k"] = encode(k)
         return values
 
-    def ask(self, username="alice", number="47", life=300, demands=None, **context):
+    def ask(self, username="alice", number="47", life=300, demands=None, asks_place=False, **context):
         challenge = secrets.token_hex(16)
         now = self.now()
         members = {
@@ -63,7 +64,7 @@ class Relay:
         text = json.dumps(members, separators=(",", ":"), ensure_ascii=False).encode()
         with self.changed:
             self.challenges[challenge] = {
-                "username": username, "number": number, "context": text, "nonce": secrets.token_urlsafe(12), "demands": demands,
+                "username": username, "number": number, "context": text, "nonce": secrets.token_urlsafe(12), "demands": demands, "asks_place": asks_place,
                 "expires": now + life, "login": None,
             }
             self.changed.notify_all()
@@ -188,7 +189,8 @@ class Relay:
         entries = []
         for name, one in self.open(device).items():
             entry = {"challenge": name, "nonce": one["nonce"], "context": encode(one["context"]), "expires_at": stamp(one["expires"])}
-            entries.append({**entry, **({"demands": one["demands"]} if one["demands"] else {})})
+            asked = {name: one[name] for name in ("demands", "asks_place") if one[name]}
+            entries.append({**entry, **asked})
         return {"pending": entries, "time": stamp(self.now())}
 
     def decide(self, device, body, approves):
@@ -200,6 +202,8 @@ class Relay:
         assert claims["aud"] == self.aud and claims["challenge"] == body["challenge"] and claims["nonce"] == one["nonce"]
         assert claims["context"] == encode(hashlib.sha256(one["context"]).digest()), "it is about another context"
         assert (claims["decision"] == "approve") == approves and ("number" in claims) == (approves and bool(one["number"]))
+        if "place" in claims:
+            assert one["asks_place"] and re.fullmatch(r"-?[0-9]{1,2}\.[0-9],-?[0-9]{1,3}\.[0-9]", claims["place"]), claims
         if claims["uv"] == "none":
             assert "webauthn" not in body
         else:

@@ -26,6 +26,9 @@ TYPES = {
     "html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8",
     "json": "application/json", "svg": "image/svg+xml", "png": "image/png", "webmanifest": "application/manifest+json",
 }
+PERMISSIONS = (
+    "camera=(self), clipboard-write=(self), publickey-credentials-create=(self), publickey-credentials-get=(self), "
+    "geolocation=(self), microphone=(), payment=(), usb=()")
 EXPOSED = "DPoP-Nonce, Retry-After, request-id, X-MessageCount, Preference-Applied, WWW-Authenticate, Date"
 ALLOWED = "content-type, dpop, prefer, accept-user-language, accept-language, nonce"
 
@@ -97,7 +100,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             "content-type": TYPES[name.rsplit(".", 1)[1]], "content-security-policy": self.app.policy(), "cache-control": "no-cache",
             "cross-origin-opener-policy": "same-origin", "cross-origin-resource-policy": "same-origin", "referrer-policy": "no-referrer",
             "x-content-type-options": "nosniff",
-            "permissions-policy": "camera=(self), publickey-credentials-get=(self), publickey-credentials-create=(self)",
+            "permissions-policy": PERMISSIONS,
         })
 
     def do_POST(self):

@@ -28,6 +28,12 @@ def open_request(browser, challenge):
     browser.until(lambda: browser.driver.find_element(By.CSS_SELECTOR, f"[data-challenge='{challenge}']").click() or True, "the request")
 
 
+def account_settings(browser, name):
+    browser.tab("settings")
+    browser.heading("Settings")
+    browser.press(f"{name}…", "#screen .entry")
+
+
 def buttons(browser):
     return {one.get_attribute("data-word"): one for one in browser.driver.find_elements(By.CSS_SELECTOR, ".answers button")}
 

@@ -10,13 +10,7 @@ from urllib.parse import urlencode
 
 from selenium.webdriver.common.by import By
 
-from steps import bind, buttons, link, open_request, whole
-
-
-def account_settings(browser, name):
-    browser.tab("settings")
-    browser.heading("Settings")
-    browser.press(f"{name}…", "#screen .entry")
+from steps import account_settings, bind, buttons, link, open_request, whole
 
 
 def two_relays(stage):

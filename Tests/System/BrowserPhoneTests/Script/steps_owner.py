@@ -1,6 +1,6 @@
-"""The steps of the owner's check by a passkey: it fails, the website demands it, it is lost, or the phone has none."""
+"""The steps of what an approval has besides: the owner's check by a passkey, and the place of the phone."""
 
-from steps import bind, open_request, whole
+from steps import account_settings, bind, open_request, whole
 
 
 def opened(browser, relay, username, **more):
@@ -95,4 +95,54 @@ def no_passkey(stage):
     stage.close("two-b")
 
 
-ALL = (owner_fails, owner_demanded, passkey_lost, no_passkey)
+def place(stage):
+    """a website that asks for the place gets it once the person agreed, rounded, and only if it is known well enough"""
+    browser, relay = stage.browser("one"), stage.near.relay
+
+    def at(setting, **values):
+        browser.cdp("Browser.setPermission", {"origin": stage.near.origin, "permission": {"name": "geolocation"}, "setting": setting})
+        browser.cdp("Emulation.setGeolocationOverride", {"latitude": 52.5163, "longitude": -0.0049, "accuracy": 40, **values})
+        browser.reload()
+
+    def approve(**more):
+        challenge = opened(browser, relay, "alice", **more)
+        browser.press("Approve")
+        return challenge
+
+    def told(challenge):
+        browser.heading("Approved")
+        browser.press("Done")
+        return relay.decided(challenge).get("place")
+
+    at("granted")
+    assert told(approve()) is None, "the website did not ask"
+    challenge = approve(asks_place=True)
+    browser.says("Send the place of this phone?")
+    stage.looks.look(browser, "26-place")
+    # A question that was closed is no answer, and is asked again.
+    browser.script("document.querySelector('dialog').close()")
+    assert told(challenge) is None
+    challenge = approve(asks_place=True)
+    browser.press("Send the place", "dialog button")
+    assert told(challenge) == "52.5,0.0"
+    challenge = approve(asks_place=True)
+    assert told(challenge) == "52.5,0.0", "the choice counts for later approvals, too"
+    challenge = opened(browser, relay, "alice", asks_place=True)
+    browser.says("Your approval tells The Shop where this phone is, to about 11 km.")
+    browser.press("Reject")
+    browser.heading("Rejected")
+    assert "place" not in relay.decided(challenge)
+    browser.press("Done")
+    at("granted", latitude=-33.86, longitude=151.21, accuracy=50_001)
+    assert told(approve(asks_place=True)) is None, "it is not known to within 50 km"
+    at("denied")
+    assert told(approve(asks_place=True)) is None
+    account_settings(browser, "The Shop")
+    browser.press("Do not send the place")
+    browser.says("The place is not sent.")
+    stage.looks.look(browser, "27-place-account")
+    at("granted")
+    assert told(approve(asks_place=True)) is None, "the person has changed the choice"
+
+
+ALL = (owner_fails, owner_demanded, passkey_lost, no_passkey, place)

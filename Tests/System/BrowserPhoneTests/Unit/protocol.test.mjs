@@ -74,6 +74,15 @@ test("the decision covers the bytes that the relay listed", async () => {
   await isLike(await signing.decision(phone, question, { word, number, uv }, now("decision")), "decision");
 });
 
+test("the place stands in a decision only if the website asked for it", async () => {
+  const question = { challenge: "c1", nonce: "n", bytes: new Uint8Array(2), context: { request: null } };
+  const signed = async (more, place) =>
+    decodeObject((await signing.decision(phone, { ...question, ...more }, { word: "approve", place }, 0)).split(".")[1]).place;
+  assert.equal(await signed({ asksPlace: true }, "52.5,13.4"), "52.5,13.4");
+  assert.equal(await signed({ asksPlace: false }, "52.5,13.4"), undefined);
+  assert.equal(await signed({ asksPlace: true }, null), undefined);
+});
+
 test("the keys of PIN and PUK are those of the page", async () => {
   const pin = await pinKey("2580", k, "pin");
   assert.deepEqual(pin.jwk, json("pin jwk"));

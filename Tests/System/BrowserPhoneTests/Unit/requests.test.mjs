@@ -7,6 +7,7 @@ const { CallFailure } = await import(asset("calls.js"));
 const { Requests, backoff, deliver } = await import(asset("requests.js"));
 const { Seen } = await import(asset("seen.js"));
 const { fingerprint, changedFiles } = await import(asset("version.js"));
+const { coarse, locate } = await import(asset("place.js"));
 const { mustInstallFirst, systemName } = await import(asset("capabilities.js"));
 
 const phone = { id: "p1" };
@@ -145,4 +146,18 @@ test("a tab on iOS must be installed first, and nothing else", () => {
   assert.ok(!mustInstallFirst({ ...scope(iphone), matchMedia: () => ({ matches: true }) }));
   assert.ok(!mustInstallFirst(scope("Macintosh", { platform: "MacIntel" })) && !mustInstallFirst(scope("Android")));
   assert.deepEqual([systemName(scope(iphone).navigator), systemName(scope("X11; Linux").navigator)], ["iOS", "Linux"]);
+});
+
+test("a place is rounded to one decimal, and left out if it is not known well enough", async () => {
+  const at = (latitude, longitude, accuracy = 50_000) => coarse({ latitude, longitude, accuracy });
+  const expected = [
+    [52.5163, 13.3777, "52.5,13.4"], [-33.86, 151.25, "-33.9,151.3"], [-0.04, 0.04, "0.0,0.0"], [0, -0.051, "0.0,-0.1"],
+    [90, -180, "90.0,-180.0"], [89.96, 179.96, "90.0,180.0"],
+  ];
+  for (const [latitude, longitude, text] of expected) assert.equal(at(latitude, longitude), text);
+  for (const one of [at(1, 1, 50_001), at(1, 1, NaN), at(1, 1, -1), at(91, 0), at(0, 181), at(NaN, 0), at(0, undefined)]) assert.equal(one, null);
+  const asked = (answer) => locate({ getCurrentPosition: answer });
+  assert.equal(await asked((found) => found({ coords: { latitude: 1.26, longitude: 2, accuracy: 9 } })), "1.3,2.0");
+  assert.equal(await asked((found, failed) => failed({ code: 1 })), null);
+  assert.equal(await locate(undefined), null);
 });
