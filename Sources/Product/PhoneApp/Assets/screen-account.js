@@ -8,6 +8,7 @@ import { holdOTP } from "./otp.js";
 import { isPIN, pinKey } from "./pin.js";
 import { locate } from "./place.js";
 import { stateOf } from "./screen-home.js";
+import { ownSection } from "./screen-own.js";
 import { t } from "./texts.js";
 
 export function account(app, id) {
@@ -53,6 +54,7 @@ export function account(app, id) {
         [t("relay"), foreign(phone().relay)], [t("ownerCheckState"), t(phone().passkey ? "ownerChecked" : "ownerUnchecked")],
       ]),
       told,
+      isUsable ? ownSection(app, phone) : null,
       isUsable ? naming(app, phone, attempt, tell) : null,
       isUsable ? code(app, phone, attempt, tell) : null,
       isUsable ? h("section", { class: "stack tight" }, h("h2", {}, t("pinTitle")), h("p", { class: "muted" }, t("pinAbout")),

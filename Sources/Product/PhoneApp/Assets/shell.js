@@ -8,7 +8,9 @@ import { decisions } from "./screen-decisions.js";
 import { enrol } from "./screen-enrol.js";
 import { home } from "./screen-home.js";
 import { install } from "./screen-install.js";
+import { linked } from "./screen-linked.js";
 import { notices } from "./screen-notices.js";
+import { own } from "./screen-own.js";
 import { pin } from "./screen-pin.js";
 import { question } from "./screen-question.js";
 import { refused } from "./screen-refused.js";
@@ -17,11 +19,11 @@ import { version } from "./screen-version.js";
 import { language, t } from "./texts.js";
 
 const screens = {
-  account, add, codes, decisions, enrol, home, install, notices, pin, question, refused, settings, version,
+  account, add, codes, decisions, enrol, home, install, linked, notices, own, pin, question, refused, settings, version,
 };
 /** The tabs, and the tab to which each other screen belongs. */
 const tabs = { home: "home", codes: "codes", notices: "messages", settings: "settings" };
-const parents = { account: "settings", decisions: "settings", pin: "settings", version: "settings" };
+const parents = { account: "settings", decisions: "settings", own: "settings", pin: "settings", version: "settings" };
 
 const part = (id) => document.getElementById(id);
 

@@ -12,6 +12,7 @@ extension AppFile {
             import { Responder } from "./device.js";
             import { Keyring } from "./keyring.js";
             import { Letters } from "./letters.js";
+            import { readAccountLink } from "./own-account.js";
             import { Pushes } from "./pushes.js";
             import { Requests } from "./requests.js";
             import { Shell } from "./shell.js";
@@ -70,10 +71,12 @@ extension AppFile {
                 for (const phone of this.bound) this.greet(phone);
               }
 
-              /** Opens what the fragment of a link says: a request that was pushed, or an activation. */
+              /** Opens what a fragment says: a request that was pushed, the own account, or an activation. */
               openFragment(fragment) {
                 const opened = /^open=([\w-]{1,128})$/.exec(fragment);
+                const account = readAccountLink(fragment);
                 if (opened) this.openRequest(opened[1]);
+                else if (account) this.shell.go("linked", account.link);
                 else if (fragment !== "") receive(this, `${this.environment.origin}/phone/#${fragment}`);
               }
 

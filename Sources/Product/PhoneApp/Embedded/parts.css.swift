@@ -50,6 +50,10 @@ extension AppFile {
 
             .answers button { width: 100%; min-height: 3.25rem; }
 
+            /* An entry of the own account: a phone, a factor or a login. */
+            .own { flex: 1; gap: 0.15rem; }
+            .own > button { align-self: start; margin-top: 0.5rem; }
+
             /* Numbers and codes to carry over */
 
             .number,

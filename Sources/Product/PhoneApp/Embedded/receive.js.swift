@@ -3,11 +3,13 @@ extension AppFile {
     static let receiveJS = AppFile(
         "receive.js", type: "text/javascript; charset=utf-8",
         text: #"""
-            // Takes a link or a scanned code: an activation, which adds an account, or a code to log in with.
+            // Takes a link or a scanned code: an activation, which adds an account, a code to log in with, or a
+            // link to the own account.
 
             import { LinkRefused, isLink, takeLink } from "./activation.js";
             import { mustInstallFirst } from "./capabilities.js";
             import { MalformedOTP, holdOTP, readOTPAuth } from "./otp.js";
+            import { readAccountLink } from "./own-account.js";
 
             /** Shows the screen for a link; a screen with the reason if it must not be followed. */
             export async function receive(app, text) {
@@ -16,6 +18,8 @@ extension AppFile {
                   await app.saveCode({ ...(await holdOTP(readOTPAuth(text))), id: crypto.randomUUID() });
                   return app.shell.go("codes");
                 }
+                const account = text.startsWith(`${app.environment.origin}/phone/#`) ? readAccountLink(text.slice(text.indexOf("#") + 1)) : null;
+                if (account) return app.shell.go("linked", account.link);
                 if (!isLink(text)) throw new LinkRefused("linkUnknown");
                 const { config, origin } = app.environment;
                 const activation = takeLink(text, { origin, relays: config.relays });

@@ -8,11 +8,11 @@ extension AppFile {
 
             import { visible } from "./context.js";
             import { answerWith } from "./answer.js";
-            import { button, confirm, digits, facts, field, fill, foreign, form, h, heading, note } from "./elements.js";
+            import { button, confirm, digits, facts, field, fill, form, h, heading, note } from "./elements.js";
             import { isPIN } from "./pin.js";
             import { locate } from "./place.js";
-            import { Seen } from "./seen.js";
-            import { t, timeOf } from "./texts.js";
+            import { Reading, askerOf, contextRows } from "./shown-context.js";
+            import { t } from "./texts.js";
 
             export function question(app, challenge) {
               const leaving = new AbortController();
@@ -39,11 +39,8 @@ extension AppFile {
                 ? field(t("pin"), digits({ type: "password", maxlength: "12", name: "pin" })) : null;
               const told = h("p", { role: "status" });
               const left = h("p", { class: "muted small", role: "timer", "aria-live": "off" });
-              const asker = h(
-                "p", { class: "asker" }, foreign(website),
-                website === context.website ? null : h("span", { class: "muted small" }, ` (${context.website})`));
-              const list = facts(rows(context));
-              const rest = h("div", { class: "rest stack tight" }, h("p", { class: "hint" }, t("notWhole")), button(t("showRest"), () => showRest(), "quiet"));
+              const asker = askerOf(context);
+              const list = facts(contextRows(context));
               let isSending = false;
 
               const words = ["approve", "deny", "fraud"];
@@ -52,13 +49,9 @@ extension AppFile {
                 return h("button", { type: "button", class: kind, "data-word": word, on: { click: () => answer(word) } }, t(word));
               });
               const enable = () => {
-                const isReady = seen.isWhole && !isSending;
+                const isReady = reading.isWhole && !isSending;
                 for (const one of buttons) one.disabled = !isReady;
                 if (demands.pin === "locked" || demands.pin === "set") buttons[0].disabled = true;
-                rest.hidden = seen.isWhole;
-              };
-              const showRest = () => {
-                seen.next?.scrollIntoView({ block: "start" });
               };
 
               /** The decision for a word; null if the person still has to type or to confirm something. */
@@ -84,7 +77,7 @@ extension AppFile {
 
               const answer = async (word) => {
                 // The only way to a signature: nothing is signed that was not shown whole.
-                if (isSending || !seen.isWhole || leaving.signal.aborted) return;
+                if (isSending || !reading.isWhole || leaving.signal.aborted) return;
                 const decision = await decide(word);
                 if (!decision) return;
                 isSending = true;
@@ -112,16 +105,14 @@ extension AppFile {
                 ...demandNotes(app, entry, website),
                 sendsPlace ? note(t("placeSent", { website })) : null,
               ].filter(Boolean);
+              const reading = new Reading([head, asker, ...warnings, ...list.children], enable);
               fill(
-                node, head, h("div", { class: "row apart" }, asker, left), ...warnings, list, rest,
+                node, head, h("div", { class: "row apart" }, asker, left), ...warnings, list, reading.rest,
                 form(
                   () => answer("approve"), number?.node ?? null, pin?.node ?? null,
                   h("div", { class: "answers" }, buttons), told));
-              const seen = new Seen([head, asker, ...warnings, ...list.children], enable);
               enable();
-              // Only what is on the screen has a height: whatever the button at its lower edge covers is not
-              // seen.
-              requestAnimationFrame(() => seen.start({ root: node.parentElement, rootMargin: `0px 0px -${rest.offsetHeight}px 0px` }));
+              reading.start(node);
 
               const over = () => {
                 if (!isSending && !app.requests.find(challenge)) show(t("over"), "warn", t("overText"));
@@ -136,7 +127,7 @@ extension AppFile {
               const ticking = setInterval(tick, 1000);
               leaving.signal.addEventListener("abort", () => {
                 clearInterval(ticking);
-                seen.stop();
+                reading.stop();
               });
               app.remember(entry.phone, context);
               return { node, leave: () => leaving.abort() };
@@ -153,22 +144,6 @@ extension AppFile {
                 lacking.length > 0 ? note(t("demands", { website, demands: visible(lacking.join(", ")) }), "warn") : null,
                 demands.pin === "set" ? h("div", { class: "notice warn stack tight" }, h("p", {}, t("pinNeeded", { website })), toPIN()) : null,
                 demands.pin === "locked" ? h("div", { class: "notice bad stack tight" }, h("p", {}, t("pinLocked")), toPIN()) : null,
-              ];
-            }
-
-            /** All values of the context, complete and in the order of the protocol. */
-            function rows(context) {
-              const shown = (value) => (value === null ? null : foreign(visible(value)));
-              return [
-                [t("account"), shown(context.username)],
-                [t("service"), shown(context.service)],
-                [t("action"), shown(context.action)],
-                ...context.details.map((detail) => [shown(detail.label), shown(detail.value)]),
-                [t("device"), shown(context.device)],
-                [t("place"), shown(context.place)],
-                [t("ip"), shown(context.ip)],
-                [t("userAgent"), shown(context.userAgent)],
-                [t("askedAt"), timeOf(context.createdAt)],
               ];
             }
 

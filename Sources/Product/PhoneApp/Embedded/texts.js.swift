@@ -26,6 +26,9 @@ extension AppFile {
             export const t = (name, values = {}) =>
               (table[name] ?? name).replace(/\{(\w+)\}/g, (whole, value) => (value in values ? isolated(String(values[value])) : whole));
 
+            /** The words for a value of the relay, such as the text `reason-expired`; null if there are none. */
+            export const word = (kind, value) => table[`${kind}-${value}`] ?? null;
+
             /** Marks that keep a text of others from changing the direction of the sentence around it. */
             const isolated = (text) => (/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(text) ? `\u2068${text}\u2069` : text);
 

@@ -17,6 +17,7 @@ import steps
 import steps_accounts
 import steps_attacks
 import steps_owner
+import steps_self
 import steps_updates
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../..")
@@ -64,7 +65,7 @@ def main(pictures=None, *only):
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         stage = Stage(directory, pictures)
         try:
-            for step in (*steps.ALL, *steps_owner.ALL, *steps_accounts.ALL, *steps_updates.ALL, *steps_attacks.ALL):
+            for step in (*steps.ALL, *steps_owner.ALL, *steps_accounts.ALL, *steps_self.ALL, *steps_updates.ALL, *steps_attacks.ALL):
                 if only and step.__name__ not in only:
                     continue
                 try:

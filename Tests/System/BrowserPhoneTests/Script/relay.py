@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 
+from account import Accounts
 from statements import Signer, check_assertion, check_web_claims, decode, encode, is_signed, read, read_binding, seal, thumbprint
 
 
@@ -25,8 +26,11 @@ def stamp(seconds):
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class Relay:
+class Relay(Accounts):
+    refusal, stamp = Refusal, staticmethod(stamp)
+
     def __init__(self, identity, at, website="shop", display_name="The Shop"):
+        super().__init__()
         self.identity, self.at, self.website, self.display_name = identity, at, website, display_name
         self.aud = f"{identity}#{website}"
         self.signer = Signer()
@@ -36,7 +40,7 @@ class Relay:
         self.nonce, self.used = "n1", set()
         # The clock of the relay, ahead of that of this machine.
         self.ahead = 0
-        self.policy = {"wait": None, "codes": True, "needs_uv": False, "down": False}
+        self.policy = {"wait": None, "codes": True, "needs_uv": False, "down": False, "account": True}
         self.unlock = None
         self.application_server_key = encode(b"\x04" + secrets.token_bytes(64))
 
@@ -64,7 +68,7 @@ class Relay:
         text = json.dumps(members, separators=(",", ":"), ensure_ascii=False).encode()
         with self.changed:
             self.challenges[challenge] = {
-                "username": username, "number": number, "context": text, "nonce": secrets.token_urlsafe(12), "demands": demands, "asks_place": asks_place,
+                "challenge": challenge, "created": now, "username": username, "number": number, "context": text, "nonce": secrets.token_urlsafe(12), "demands": demands, "asks_place": asks_place,
                 "expires": now + life, "login": None,
             }
             self.changed.notify_all()
@@ -72,7 +76,7 @@ class Relay:
 
     def end(self, challenge):
         with self.changed:
-            self.challenges[challenge]["login"] = "failure"
+            self.challenges[challenge].update(login="failure", reason="cancelled", ended=self.now())
             self.changed.notify_all()
 
     def decided(self, challenge, patience=60):
@@ -103,13 +107,19 @@ class Relay:
         open_routes = {
             ("POST", "/verify"): lambda: self.verify(body), ("GET", "/time"): lambda: self.time(fields),
             ("GET", "/push"): lambda: {"web": {"application_server_key": self.application_server_key}},
-            ("POST", "/device/goodbye"): lambda: self.goodbye(body),
+            ("POST", "/device/goodbye"): lambda: self.goodbye(body), ("POST", "/account"): lambda: self.account(self.linked(body)),
         }
+        silent_routes = {("POST", "/account/report"): self.report_by_link, ("POST", "/revoke"): self.revoke}
+        if (method, path) in silent_routes:
+            assert "dpop" not in fields, "a request of anyone names a phone"
+            silent_routes[method, path](body)
+            return 204, None, {}
         if (method, path) in open_routes:
             return 200, open_routes[method, path](), {}
         device = self.authenticate(method, path, fields)
         routes = {
             ("POST", "/pending"): lambda: self.pending(device, fields, body),
+            ("GET", "/account"): lambda: self.account(device["username"], device),
             ("POST", "/success"): lambda: self.decide(device, body, True), ("POST", "/failure"): lambda: self.decide(device, body, False),
             ("POST", "/device"): lambda: self.change(device, body), ("POST", "/device/status"): lambda: self.status(device, body),
             ("POST", "/device/totp"): lambda: self.codes(device, body), ("GET", "/device/pin"): lambda: self.pin_state(device),
@@ -164,7 +174,7 @@ class Relay:
             self.devices[name] = {
                 "device": name, "username": activation["username"], "jwk": head["jwk"], "thumbprint": thumbprint(head["jwk"]),
                 "agreement": claims["agreement"], "passkey": passkey, "name": body.get("name"), "app": claims["app"],
-                "token": activation["token"], "dev_token": body.get("dev_token", ""), "state": "active",
+                "token": activation["token"], "dev_token": body.get("dev_token", ""), "state": "active", "created": self.now(),
                 "pin": {"state": "none", "version": 0, "tries_left": 3, "puk_tries_left": 5}, "keys": {}, "revocation": secrets.token_urlsafe(15),
             }
         device = self.devices[activation["device"]]
@@ -210,6 +220,8 @@ class Relay:
             assert claims["uv"] == "passcode"
             check_assertion(body["webauthn"], device["app"], device["passkey"], body["answer"])
         if one["login"]:
+            if claims["decision"] == "fraud":
+                self.report_by_phone(device, one)
             raise Refusal(409, "already_decided", login=one["login"])
         if approves and self.policy["needs_uv"] and claims["uv"] == "none":
             raise Refusal(403, "forbidden", detail="The website requires user verification by passcode")
@@ -217,6 +229,8 @@ class Relay:
             self.check_pin(device, "pin", body["answer"], body.get("pin_signature"))
         with self.changed:
             one["login"] = "success" if approves and claims.get("number", "") == one["number"] else "failure"
+            reason = "wrong_number" if approves else "denied" if claims["decision"] == "deny" else "fraud"
+            one.update(ended=self.now(), factor="push", device=device["device"], reason=None if one["login"] == "success" else reason)
             self.decisions.append({"device": device["device"], **claims})
             self.changed.notify_all()
         return {"login": one["login"]}

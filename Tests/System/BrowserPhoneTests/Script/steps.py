@@ -46,6 +46,16 @@ def whole(browser):
     browser.until(look, "the whole request")
 
 
+def show_rest(browser):
+    """Goes from one part that was not seen to the next, by the button for that."""
+    def look():
+        found = browser.named("Show the rest")
+        if found:
+            found[0].click()
+        return not found
+    browser.until(look, "the rest")
+
+
 def first_account(stage):
     """a link is opened, the fragment goes, and the phone is bound with a passkey"""
     browser = stage.browser("one")
@@ -160,12 +170,7 @@ def not_whole(stage):
     assert not any(one["challenge"] == challenge for one in relay.decisions)
     assert browser.script("return document.querySelector('h1').innerText") == "Is this you?"
 
-    def show_rest():
-        found = browser.named("Show the rest")
-        if found:
-            found[0].click()
-        return not found
-    browser.until(show_rest, "the rest")
+    show_rest(browser)
     assert all(one.is_enabled() for one in buttons(browser).values())
     browser.press("Reject")
     browser.heading("Rejected")

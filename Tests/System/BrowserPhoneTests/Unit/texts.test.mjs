@@ -26,7 +26,7 @@ test("every text that the app names exists", () => {
 
 test("every text is named somewhere", () => {
   const all = sources.map(([, source]) => source).join("");
-  const composed = /^(tag$|TWOEFAY_|lost-|notify-|unboundBy-|pin-)/;
+  const composed = /^(tag$|TWOEFAY_|lost-|notify-|unboundBy-|pin-|own-|platform-|kind-|outcome-|reason-)/;
   for (const name of Object.keys(english)) assert.ok(composed.test(name) || all.includes(`"${name}"`), name);
 });
 
