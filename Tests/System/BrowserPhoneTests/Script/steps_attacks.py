@@ -1,12 +1,17 @@
 """The steps of attackers: hostile texts, frames, links of others, replayed fragments, and pages of other origins."""
 
+import os
+import re
+import ssl
 import threading
+import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlencode
 
 from steps import bind, link, open_request, whole
 from steps_updates import bound
 
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../..")
 MARKUP = "<img src=x onerror=\"document.title='hacked'\"><script>document.title='hacked'</script>"
 
 
@@ -98,6 +103,30 @@ def replayed_fragment(stage):
     stage.close("ten")
 
 
+def same_policy(stage):
+    """the pages of these tests have the policy of the product, which lets no other website frame them"""
+    with open(os.path.join(ROOT, "Sources/Product/PhoneApp/PhoneApp.swift"), encoding="utf-8") as file:
+        source = file.read()
+    body = source[source.index("let policy = ["):source.index("/// The file by which an app for iOS")]
+    words = {text for text in re.findall(r'"([^"]*)"', body) if text not in ("; ", " ")}
+    context = ssl.create_default_context(cafile=os.path.join(stage.directory, "server.pem"))
+    answer = urllib.request.urlopen(f"{stage.near.origin}/phone/", context=context)
+    fields = {name.lower(): value for name, value in answer.headers.items()}
+    directives = fields["content-security-policy"].split("; ")
+    connect = next(one for one in directives if one.startswith("connect-src "))
+    assert connect == " ".join(["connect-src 'self'", *stage.app.relays]), connect
+    served = {*directives, "connect-src 'self'"} - {connect}
+    for name in ("cross-origin-opener-policy", "cross-origin-resource-policy", "referrer-policy", "x-content-type-options"):
+        served |= {name, fields[name]}
+    # The longest field is written in two parts.
+    permissions = [text for text in words if "=(" in text]
+    assert "".join(sorted(permissions, key=body.index)) == fields["permissions-policy"], (permissions, fields["permissions-policy"])
+    served |= {"content-security-policy", "permissions-policy", *permissions}
+    # For all ports of a host, and so never in these tests.
+    assert words - {"strict-transport-security", "max-age=31536000"} == served, words ^ served
+    assert "frame-ancestors 'none'" in directives and "form-action 'none'" in directives
+
+
 class Hostile(BaseHTTPRequestHandler):
     target = None
 
@@ -142,4 +171,4 @@ def hostile_website(stage):
     browser.driver.switch_to.window(browser.driver.window_handles[0])
 
 
-ALL = (markup, hidden_characters, refused_links, replayed_fragment, hostile_website)
+ALL = (markup, hidden_characters, refused_links, replayed_fragment, same_policy, hostile_website)

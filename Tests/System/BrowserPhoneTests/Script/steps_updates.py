@@ -143,8 +143,12 @@ def other_worker(stage):
     browser.ask("navigator.serviceWorker.ready.then((one) => one.update()).then(() => done(), () => done());")
     browser.until(lambda: browser.ask("navigator.serviceWorker.ready.then((one) => done(Boolean(one.waiting)));"), "the waiting worker")
     browser.cdp("ServiceWorker.enable", {})
-    browser.cdp("ServiceWorker.skipWaiting", {"scopeURL": f"{stage.near.origin}/phone/"})
-    browser.until(lambda: browser.ask("navigator.serviceWorker.ready.then((one) => done(one.waiting === null));"), "the other worker")
+
+    def skips_waiting():
+        # The browser ignores the wish while the old worker has something to do.
+        browser.cdp("ServiceWorker.skipWaiting", {"scopeURL": f"{stage.near.origin}/phone/"})
+        return browser.ask("navigator.serviceWorker.ready.then((one) => done(one.waiting === null));")
+    browser.until(skips_waiting, "the other worker")
     browser.reload()
     browser.says("A new version of this app is ready.")
     served = browser.ask("fetch('/phone/app.js').then((one) => one.text()).then(done);")
