@@ -40,6 +40,7 @@ export function reportView({ login, context, send, back, reported = () => {} }) 
       if (!(error instanceof CallFailure)) throw error;
       told.className = "notice bad";
       told.textContent = failureText(error);
+      told.scrollIntoView({ block: "nearest" });
     }
     isSending = false;
     return enable();

@@ -87,6 +87,7 @@ export function question(app, challenge) {
     told.className = isAtPIN ? "" : "notice bad";
     told.textContent = isAtPIN ? "" : outcome.text;
     if (isAtPIN) pin.complain(outcome.text);
+    else told.scrollIntoView({ block: "nearest" });
     return undefined;
   };
 

@@ -45,6 +45,7 @@ extension AppFile {
                   if (!(error instanceof CallFailure)) throw error;
                   told.className = "notice bad";
                   told.textContent = failureText(error);
+                  told.scrollIntoView({ block: "nearest" });
                 }
                 isSending = false;
                 return enable();

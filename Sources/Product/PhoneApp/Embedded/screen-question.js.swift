@@ -92,6 +92,7 @@ extension AppFile {
                 told.className = isAtPIN ? "" : "notice bad";
                 told.textContent = isAtPIN ? "" : outcome.text;
                 if (isAtPIN) pin.complain(outcome.text);
+                else told.scrollIntoView({ block: "nearest" });
                 return undefined;
               };
 

@@ -195,15 +195,18 @@ class Browser:
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] not in ("INFO", "DEBUG")]
 
     def picture(self, path):
+        """Writes a PNG, or a small WebP by the name of the file."""
+        options = {"format": "webp", "quality": 85} if path.endswith(".webp") else {"format": "png"}
         with open(path, "wb") as file:
-            file.write(base64.b64decode(self.cdp("Page.captureScreenshot", {"format": "png"})["data"]))
+            file.write(base64.b64decode(self.cdp("Page.captureScreenshot", options)["data"]))
 
 
 class Looks:
     """Looks at each screen once: pictures, axe-core in light and dark, and whether everything fits at 320 pixels."""
 
-    def __init__(self, pictures, axe):
-        self.pictures = pictures
+    def __init__(self, pictures, axe, shown):
+        """`shown` has the files of single screens, in light and at the size of a phone."""
+        self.pictures, self.shown = pictures, shown
         self.axe = open(axe, encoding="utf-8").read()
         self.faults = []
         self.seen = set()
@@ -222,6 +225,8 @@ class Looks:
                 self.faults.append(f"{name}, {scheme}: {one['id']} ({one.get('impact')}): {nodes}")
             if self.pictures:
                 browser.picture(os.path.join(self.pictures, f"{name}-{scheme}.png"))
+            if scheme == "light" and name in self.shown:
+                browser.picture(self.shown[name])
         browser.scheme("light")
         for width, height in ((320, 568), (1024, 1366)):
             browser.size(width, height)

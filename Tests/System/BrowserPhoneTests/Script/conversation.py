@@ -1,7 +1,9 @@
-"""conversation.py [PICTURES]: a person uses the app in Chromium, over TLS, with relays that verify every proof.
+"""conversation.py [PICTURES [STEP …]]: a person uses the app in Chromium, over TLS, with relays that verify every proof.
 
 The packages of dev/need must be in PYTHONPATH. Prints the steps, and ends with an error if one fails, if a screen is not
 accessible, if the policy of the page was violated, or if a relay has seen anything that the protocol does not allow.
+
+conversation.py --docs takes the pictures of docs/phones/web-app.md again, and runs only the steps that show them.
 """
 
 import os
@@ -20,13 +22,16 @@ import steps_owner
 import steps_self
 import steps_updates
 
+# The pictures of the page, by the names of the screens, and the steps that lead there.
+SHOWN = {"02-consent": "bind", "05-request": "request", "06-approved": "approved", "07-report": "not-me", "15-codes": "codes", "50-own-account": "account"}
+SHOWING = ("first_account", "approve", "deny_and_report", "codes", "own_account")
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../..")
 
 
 class Stage:
     """The servers, the browsers and the looks of one run."""
 
-    def __init__(self, directory, pictures):
+    def __init__(self, directory, pictures, shown):
         self.directory = directory
         certificate, path = make_certificate(directory)
         self.pin = spki_pin(certificate)
@@ -37,7 +42,7 @@ class Stage:
         self.chosen = serve(path, "app.localhost", self.app)
         self.app.relays += [self.near.origin, self.far.origin]
         self.far.RequestHandlerClass.origins = (self.near.origin, self.chosen.origin)
-        self.looks = Looks(pictures, os.path.join(ROOT, ".build/python/axe_playwright_python/axe.min.js"))
+        self.looks = Looks(pictures, os.path.join(ROOT, ".build/python/axe_playwright_python/axe.min.js"), shown)
         self.browsers = {}
 
     @property
@@ -59,11 +64,15 @@ class Stage:
 
 
 def main(pictures=None, *only):
-    if pictures:
-        os.makedirs(pictures, exist_ok=True)
+    shown = {}
+    if pictures == "--docs":
+        shown = {screen: os.path.join(ROOT, "docs/phones/pictures", f"{name}.webp") for screen, name in SHOWN.items()}
+        pictures, only = None, SHOWING
+    for directory in {pictures, *map(os.path.dirname, shown.values())} - {None}:
+        os.makedirs(directory, exist_ok=True)
     failed = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
-        stage = Stage(directory, pictures)
+        stage = Stage(directory, pictures, shown)
         try:
             for step in (*steps.ALL, *steps_owner.ALL, *steps_accounts.ALL, *steps_self.ALL, *steps_updates.ALL, *steps_attacks.ALL):
                 if only and step.__name__ not in only:
