@@ -91,6 +91,21 @@ class MariaDB:
         return subprocess.run(["mariadb", "--no-defaults", "--user=root", f"--socket={self.socket}", "-N", "-e", sql],
                               check=True, capture_output=True, text=True).stdout
 
+    def settle(self):
+        """Waits until nothing is left of a restart or of a load of rows: the server first reads the pages back that it had
+        in memory, and writes changed ones, with a processor and the disk."""
+        self.query("SET GLOBAL innodb_max_dirty_pages_pct = 1")
+        while True:
+            status = dict(line.split("\t", 1) for line in self.query(
+                "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_buffer_pool_load_status', 'Innodb_buffer_pool_pages_dirty', "
+                "'Innodb_buffer_pool_pages_total', 'Innodb_history_list_length')").splitlines())
+            dirty = int(status["Innodb_buffer_pool_pages_dirty"]) / int(status["Innodb_buffer_pool_pages_total"])
+            if (dirty < 0.02 and int(status["Innodb_history_list_length"]) < 1000
+                    and "completed" in status["Innodb_buffer_pool_load_status"]):
+                break
+            time.sleep(1)
+        self.query("SET GLOBAL innodb_max_dirty_pages_pct = 90")
+
     def stop(self):
         end(self.process)
 
