@@ -75,7 +75,7 @@ private struct Page: Sendable {
             at: shop.rig.time.now()
         ) { $0.set("uv_age", age) }
         var answer = PhoneAnswer(approves: true, signed: signed)
-        answer.ownerAssertion = try assert(signed)
+        answer.ownerAssertion = try assert(signed).map { .object($0.json) }
         return try await PINShop.outcome { [answer] in try await shop.rig.post(answer, challenge, by: bound) }
     }
 
@@ -108,7 +108,7 @@ private struct Page: Sendable {
         let pages = try await shop.rig.on { relay in
             try await relay.webPhones([shown], of: try await relay.user(named: "ada", of: shop.website).id)
         }
-        let web = try #require(pages[bound.credential.id])
+        let web = try #require(pages[bound.credential.id]).claims
         #expect(web.app == page.app && web.passkey?.json == page.passkey)
         try told.verify(over: receipt, by: try #require(web.passkey), of: web.app)
         #expect(try await shop.rig.notGenuine() == [])
@@ -161,6 +161,58 @@ private struct Page: Sendable {
         }
     }
 
+    /// A text that is no assertion is one that proves nothing: the answer itself counts.
+    @Test func malformedAssertionsCountAsNone() async throws {
+        let shop = try await AttestedShop(.memory)
+        let bound = try await bound(shop, try Page())
+        for (word, json) in [("deny", "x"), ("approve", ["signature": 7]), ("fraud", [])] as [(String, JSONValue)] {
+            let challenge = try await shop.ada.login().challenge
+            let signed = try bound.phone.decision(
+                word, about: try await shop.rig.shown(challenge, to: bound.credential),
+                device: bound.credential.id.text, origin: RelayRig.origin, uv: "passcode", at: shop.rig.time.now())
+            let answer = PhoneAnswer(approves: word == "approve", signed: signed, ownerAssertion: json)
+            let outcome = try await PINShop.outcome { try await shop.rig.post(answer, challenge, by: bound) }
+            #expect(outcome == .success(word == "approve" ? .success : .failure), "\(word)")
+        }
+        #expect(try shop.rig.text("SELECT uv AS value FROM challenge WHERE decision = 'approve'") == "none")
+    }
+
+    /// Who has the phone's key, as a script in the page has, and another activation code gets neither
+    /// another credential nor another kind of phone.
+    @Test(arguments: StoreKind.all) func pageKeepsItsCredential(kind: StoreKind) async throws {
+        let shop = try await AttestedShop(kind)
+        let (page, other) = (try Page(), try Page())
+        let bound = try await bound(shop, page)
+        let code = try await shop.ada.furtherCode()
+        func again(_ platform: Platform, _ page: Page?) async throws -> Bind {
+            try await shop.bind(bound.phone, nil, code: code, platform: platform) { page?.claim(&$0) }
+        }
+        for (platform, page) in [(Platform.other, nil), (.android, nil), (.web, nil), (.web, other)]
+            as [(Platform, Page?)]
+        {
+            guard case .conflict? = try await again(platform, page).refusal else {
+                Issue.record("\(platform) was not refused")
+                continue
+            }
+        }
+        // The code is not used up, and the same page may be bound again.
+        #expect(try await again(.web, page).bound?.device == bound.credential.id)
+        let challenge = try await shop.ada.login().challenge
+        #expect(try await answer(shop, bound, challenge) { try page.assertion(over: $0) } == .success(.success))
+        #expect(try await shop.ada.reported(challenge).json()["webauthn"] != nil)
+        // Nor does a native phone become a page, or a page get a credential later.
+        for (platform, page) in [(Platform.ios, nil), (.web, nil)] as [(Platform, Page?)] {
+            let shop = try await AttestedShop(kind)
+            let native = try await self.bound(shop, page, platform: platform)
+            let code = try await shop.ada.furtherCode()
+            let bind = try await shop.bind(native.phone, nil, code: code, platform: .web) { other.claim(&$0) }
+            guard case .conflict? = bind.refusal else {
+                Issue.record("\(platform) has become another page")
+                continue
+            }
+        }
+    }
+
     /// A page of the relay's own host can be another one for each visitor.
     @Test func pageOfTheRelayNeverHasHighAssurance() async throws {
         let shop = try await AttestedShop(.memory)
@@ -176,6 +228,27 @@ private struct Page: Sendable {
             try page.assertion(over: $0)
         }
         #expect(isForbidden(outcome))
+        // Nor has it once the relay has another name.
+        try strict.rig.execute("UPDATE web_phone SET app = 'https://former.example.com'")
+        #expect(
+            isForbidden(
+                try await answer(strict, bound, asked.challenge, number: asked.number) {
+                    try page.assertion(over: $0) { $0["origin"] = "https://former.example.com" }
+                }))
+    }
+
+    /// A page that has named its origin, which is none of the relay's, can have it.
+    @Test func pageOfAnotherHostCanHaveHighAssurance() async throws {
+        let high = ["min-assurance": "high", "number": "2"]
+        for (page, isHigh) in [(try Page(), true), (nil, false)] as [(Page?, Bool)] {
+            let shop = try await AttestedShop(.memory, high)
+            let bound = try await bound(shop, page)
+            let asked = try await shop.ada.login()
+            let outcome = try await answer(shop, bound, asked.challenge, number: asked.number)
+            #expect(isHigh ? outcome == .success(.success) : isForbidden(outcome))
+            guard isHigh else { continue }
+            #expect(try await shop.ada.reported(asked.challenge).assurance == .high)
+        }
     }
 
     /// Claims in a wrong form, or of a phone that does not call itself a page, bind nothing.

@@ -25,6 +25,8 @@ public struct OwnerAssertion: Sendable, Equatable {
     public enum Fault: String, Error, CaseIterable {
         /// The client data is no object of JSON, or the authenticator data is too short.
         case malformed
+        /// The phone has no credential.
+        case credential
         /// The client data is of another kind than an assertion.
         case type
         case challenge
@@ -83,7 +85,9 @@ public struct OwnerAssertion: Sendable, Equatable {
             throw .malformed
         }
         guard client["type"] == "webauthn.get" else { throw .type }
-        guard client["challenge"]?.string == Base64URL.encode(challenge) else { throw .challenge }
+        // Bytes are compared: Swift's == also accepts another character of the same look for a K.
+        guard let named = client["challenge"]?.string, Array(named.utf8) == Array(Base64URL.encode(challenge).utf8)
+        else { throw .challenge }
         guard let origin = client["origin"]?.string, Array(origin.utf8) == Array(app.utf8) else { throw .origin }
         guard [nil, .bool(false)].contains(client["crossOrigin"]), client["topOrigin"] == nil else { throw .frame }
         guard Array(authenticatorData.prefix(32)) == SHA256.hash(Array(passkey.rp.utf8)) else { throw .rp }

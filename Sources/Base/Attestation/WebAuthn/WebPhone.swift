@@ -6,7 +6,7 @@ import JSON
 /// which its authenticator checks the owner. They stand in the proof of the enrolment, for the
 /// relay, and in the binding, for the website. A native phone has neither.
 ///
-/// Tests: `WebPhoneTests`.
+/// Tests: `OwnerAssertionTests`, `RelayTests/WebAnswerTests.swift`.
 public struct WebPhone: Sendable, Equatable {
     /// The longest origin, in characters.
     public static let longestApp = 128

@@ -1,4 +1,3 @@
-import Attestation
 import Domain
 import JSON
 import Relay
@@ -76,24 +75,16 @@ enum Decide {
     ]
 
     private static let notFound = "there is no such challenge, or it is for another caller"
-    private static let assertionForm = LocalizedText(
-        "must be an object with authenticator_data, client_data and signature, each in base64url",
-        de: "muss ein Objekt mit authenticator_data, client_data und signature sein, jeweils in base64url")
     private static let decided = "the challenge has ended; login has its result"
 
     private static func decide(
         _ decision: Decision, _ call: VerbCall, _ phone: PhoneCredential
     ) async throws(Refusal) -> VerbOutcome {
         guard let challenge: ChallengeID = try call.id(P.challenge) else { throw .notFound }
-        var owner: OwnerAssertion?
-        if let object = call[P.ownerAssertion] {
-            owner = OwnerAssertion(json: object)
-            guard owner != nil else { throw .invalid([FieldFault("webauthn", .format, assertionForm)]) }
-        }
         let answer = PhoneAnswer(
             approves: decision == .approve, signed: call[P.answer], number: call[P.number],
             assertion: call[P.assertion], pinSignature: call[P.pinSignature],
-            ownerAssertion: owner)
+            ownerAssertion: call[P.ownerAssertion])
         let result = try await call.relay.answer(challenge, answer, by: phone)
         return .answer(APIResponse(200, ["login": .word(result)]))
     }

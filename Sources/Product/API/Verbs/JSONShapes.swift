@@ -54,10 +54,10 @@ extension DeviceView {
     ///
     /// - Parameters:
     ///   - attestation: nil if none was recorded, or if attestations do not count.
-    ///   - web: the claims of a page; nil for another phone.
+    ///   - page: the page that the phone is; nil for another phone.
     ///   - certificates: the tagged certificates of the phone.
     func json(
-        _ call: VerbCall, _ attestation: AttestationRow?, _ web: WebPhone?, _ certificates: [TaggedCertificate]
+        _ call: VerbCall, _ attestation: AttestationRow?, _ page: BoundPage?, _ certificates: [TaggedCertificate]
     ) throws(Refusal) -> JSONObject {
         var jwk = JSONValue.null
         var thumbprint: String?
@@ -82,7 +82,7 @@ extension DeviceView {
         }
         if let binding { object.set("binding", .string(binding)) }
         if let attestation { object.set("attestation", .object(attestation.json)) }
-        for member in web?.json.members ?? [] { object.set(member.name, member.value) }
+        for member in page?.claims.json.members ?? [] { object.set(member.name, member.value) }
         if !certificates.isEmpty { object.set("certificates", .array(certificates.map { .object($0.json) })) }
         object.set("created_at", .timestamp(createdAt))
         object.set("last_seen_at", .timestamp(lastSeenAt))

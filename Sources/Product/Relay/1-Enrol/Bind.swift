@@ -1,3 +1,4 @@
+import Attestation
 import Bytes
 import Crypto
 import Domain
@@ -128,7 +129,7 @@ extension Relay {
                 thumbprint: key.spkiThumbprint, revocation: RevocationCode.digest(RevocationCode.text(secret)),
                 binding: request.binding, at: relay.time.now())
             device.agreementKey = keys.agreement?.x963
-            device.web = keys.web
+            device.page = keys.web.map { BoundPage(claims: $0, isApart: !$0.isServed(by: relay.ownHosts)) }
         }
 
         var approvable: Approvable { .phone(device, key: key, sender: sender) }
@@ -159,6 +160,7 @@ extension Relay {
             before = progress
             if code.usedBy == nil {
                 guard time.now() < code.expiresAt else { throw .unauthenticated }
+                try await requireSamePage(device, as: progress.phone)
                 // Checked only after the activation code, because this refusal reveals something
                 // about our network.
                 try requireUsable(device.pushToken, of: device.platform)

@@ -79,13 +79,15 @@ public struct Progress: Sendable, Equatable {
     /// The stored phone.
     public struct Phone: Sendable, Equatable {
         public let state: DeviceState
+        public let platform: Platform
         /// The challenge that the phone waits for; nil unless it waits.
         public let approval: ChallengeID?
         /// The digest of its revocation code.
         public let revocation: [UInt8]?
 
-        public init(state: DeviceState, approval: ChallengeID?, revocation: [UInt8]?) {
+        public init(state: DeviceState, platform: Platform, approval: ChallengeID?, revocation: [UInt8]?) {
             self.state = state
+            self.platform = platform
             self.approval = approval
             self.revocation = revocation
         }
@@ -141,8 +143,8 @@ public struct NewDevice: Sendable {
     public let at: Timestamp
     /// The attestation and the relay's verdict on it; nil if attestations do not count.
     public internal(set) var attestation: AttestationRow?
-    /// The claims of a phone that is a page; nil if it made none.
-    public internal(set) var web: WebPhone?
+    /// The page that the phone is, as it says; nil if it says nothing of a page.
+    public internal(set) var page: BoundPage?
 
     public var state: DeviceState { approval == nil ? .active : .waiting }
 }

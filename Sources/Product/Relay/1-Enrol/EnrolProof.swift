@@ -33,7 +33,10 @@ enum EnrolProof {
             signed == nil || signed?.key == key
         else { return nil }
         // A page says so by its platform, too, on which its rights depend.
-        guard let web = try? Optional(WebPhone(claims: claims)), web == nil || request.platform == .web else {
+        guard let web = try? Optional(WebPhone(claims: claims)), web == nil || request.platform == .web,
+            // A key has one purpose: the phone's own is no credential.
+            web?.passkey?.key != key
+        else {
             return nil
         }
         guard let jwk = claims["agreement"] else { return Keys(signing: key, agreement: nil, web: web) }

@@ -1,7 +1,7 @@
-import Attestation
 import Bytes
 import Crypto
 import Domain
+import JSON
 import Log
 import World
 
@@ -17,12 +17,12 @@ public struct PhoneAnswer: Sendable, Equatable {
     public var assertion: String?
     /// The signature of the PIN's key over the signing input of the decision, in base64url.
     public var pinSignature: String?
-    /// An assertion of WebAuthn over the signed decision, from a phone that is a page.
-    public var ownerAssertion: OwnerAssertion?
+    /// The object that a page sends as its assertion of WebAuthn over the signed decision.
+    public var ownerAssertion: JSONValue?
 
     public init(
         approves: Bool, signed: String? = nil, number: String? = nil, assertion: String? = nil,
-        pinSignature: String? = nil, ownerAssertion: OwnerAssertion? = nil
+        pinSignature: String? = nil, ownerAssertion: JSONValue? = nil
     ) {
         self.ownerAssertion = ownerAssertion
         self.pinSignature = pinSignature
@@ -96,7 +96,7 @@ extension Relay {
         /// An assertion of App Attest over the receipt, in base64url.
         var assertion: String?
         var pinSignature: String?
-        var ownerAssertion: OwnerAssertion?
+        var ownerAssertion: JSONValue?
         /// What the answer says about its page; nil for a native phone, and until it is judged.
         var web: WebAnswer?
     }
@@ -284,10 +284,12 @@ extension Relay {
 
     private static let servedByRelay = Refusal.forbidden(
         LocalizedText(
-            "The website requires the assurance high, which a page of the relay itself never has. Nothing has changed: "
-                + "another phone may answer",
-            de: "Die Website verlangt das Vertrauensniveau high, das eine Seite des Relays selbst nie hat. Es wurde "
-                + "nichts geändert: Ein anderes Telefon darf antworten"))
+            "The website requires the assurance high. A page has it only if it has named its origin, and no host of the "
+                + "relay serves it. Nothing has changed: another phone may answer",
+            de:
+                "Die Website verlangt das Vertrauensniveau high. Eine Seite hat es nur, wenn sie ihren Ursprung genannt hat "
+                + "und nicht von einem Host des Relays kommt. Es wurde nichts geändert: Ein anderes Telefon darf antworten"
+        ))
 
     private func isRight(_ number: String?, for row: ChallengeRow) -> Bool {
         guard let right = row.number else { return true }

@@ -7,7 +7,8 @@ import Log
 public struct WebAnswer: Sendable, Equatable {
     /// The origin of the page; nil if the phone has named none.
     public let app: String?
-    /// Whether the page comes from a host that the relay does not serve.
+    /// Whether the page comes from a host that the relay does not serve, now and when the phone was
+    /// bound. False if the page has named no origin.
     public let isApart: Bool
     /// The accepted assertion over the receipt; nil if there is none.
     public let assertion: OwnerAssertion?
@@ -57,20 +58,22 @@ public struct WebAnswer: Sendable, Equatable {
 ///
 /// Tests: `RelayTests/WebAnswerTests.swift`.
 extension Relay {
+    /// - Parameter assertion: the object that the phone sent; nil if it sent none.
     /// - Returns: nil if the phone is not a page.
     func judgeOwner(
-        receipt: String?, assertion: OwnerAssertion?, of row: ChallengeRow, by phone: PhoneCredential
+        receipt: String?, assertion: JSONValue?, of row: ChallengeRow, by phone: PhoneCredential
     ) async throws(Refusal) -> WebAnswer? {
         guard phone.platform == .web else { return nil }
-        let claims = try await withStore("web phone") { () async throws(StoreFailure) in
+        let page = try await withStore("web phone") { () async throws(StoreFailure) in
             try await store.webPhone(phone.id)
         }
         var accepted: OwnerAssertion?
         if let assertion, let receipt {
             do throws(OwnerAssertion.Fault) {
-                guard let claims, let passkey = claims.passkey else { throw .rp }
-                try assertion.verify(over: receipt, by: passkey, of: claims.app)
-                accepted = assertion
+                guard let read = OwnerAssertion(json: assertion) else { throw .malformed }
+                guard let claims = page?.claims, let passkey = claims.passkey else { throw .credential }
+                try read.verify(over: receipt, by: passkey, of: claims.app)
+                accepted = read
             } catch {
                 log.notice(
                     "owner.refused",
@@ -80,13 +83,8 @@ extension Relay {
                     ])
             }
         }
-        return WebAnswer(
-            app: claims?.app, isApart: claims.map { !$0.isServed(by: ownHosts) } ?? false, assertion: accepted)
-    }
-
-    /// The hosts whose pages the relay serves, in small letters.
-    private var ownHosts: [String] {
-        [settings.origin, settings.browsers?.origin].compactMap { $0.flatMap { WebPhone.host(of: $0.lowercased()) } }
+        let isApart = page.map { $0.isApart && !$0.claims.isServed(by: ownHosts) } ?? false
+        return WebAnswer(app: page?.claims.app, isApart: isApart, assertion: accepted)
     }
 }
 

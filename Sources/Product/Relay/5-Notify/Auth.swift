@@ -115,7 +115,7 @@ extension ChallengeResult {
             expiresAt: row.life.expiresAt, place: row.place,
             verified: life.result == .success && Self.demandsVerification(row)
                 ? row.receipt.flatMap { VerifiedUser(receipt: $0, uv: row.uv) } : nil,
-            attested: row.attested, web: row.web)
+            attested: row.attested, web: life.result == .success ? row.web : nil)
     }
 
     /// Whether the website demanded a recent verification. Otherwise the phone would decide what the

@@ -121,8 +121,8 @@ extension SignedTable {
     /// The table is signed because the assertions of its credentials are the proof that a page has
     /// verified its user. A missing row gives no right.
     static let webPhone = SignedTable(
-        "web_phone", key: ["device_id"], granting: ["user_id", "app", "rp", "credential", "public_key", "operation"],
-        since: 3)
+        "web_phone", key: ["device_id"],
+        granting: ["user_id", "app", "rp", "credential", "public_key", "is_apart", "operation"], since: 3)
 
     /// The table is signed because a policy can refuse phones by their reports.
     static let deviceReport = SignedTable(

@@ -206,7 +206,7 @@ enum SchemaText {
         CREATE INDEX IF NOT EXISTS attestation_user ON attestation (user_id);
 
         -- The phones that are pages in a browser: what each said of its app and of the credential by which its authenticator checks
-        -- the owner. A row exists if the phone said so when it was bound.
+        -- the owner. A row exists if the phone said so when it was bound first, and never changes: another page is another key.
         CREATE TABLE IF NOT EXISTS web_phone (
             device_id binary(16) NOT NULL PRIMARY KEY,
             user_id binary(16) NOT NULL,
@@ -214,6 +214,7 @@ enum SchemaText {
             rp varchar(128),                        -- the domain of the credential; null, like the next two: the page has none
             credential varchar(256),                -- its id, base64url
             public_key binary(65),                  -- P-256, uncompressed
+            is_apart smallint NOT NULL,             -- 1: its host was none of the relay's then
             operation binary(16) NOT NULL,          -- the one that bound the phone
             mac binary(36)                          -- by the relay that wrote the row (see threat-model.md)
         ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;

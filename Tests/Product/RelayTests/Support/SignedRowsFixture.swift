@@ -60,7 +60,7 @@ struct SignedRowsFixture {
         "web_phone": [
             Column("device_id", id), Column("user_id", id), Column("app", "'https://other.example'"),
             Column("rp", "'other.example'"), Column("credential", "'other'"), Column("public_key", "x'04'"),
-            Column("operation", id),
+            Column("is_apart", "1"), Column("operation", id),
         ],
         "device_report": [
             Column("device_id", id), Column("os", "'other'"), Column("os_version", "'99'"),
@@ -220,7 +220,10 @@ struct SignedRowsFixture {
             SELECT id, id, 'valid', '', 'code', 0, created_at, id FROM user
             """)
         try rig.execute(
-            "INSERT INTO web_phone (device_id, user_id, app, operation) SELECT id, id, 'https://phone.example', id FROM user"
+            """
+            INSERT INTO web_phone (device_id, user_id, app, is_apart, operation)
+            SELECT id, id, 'https://phone.example', 0, id FROM user
+            """
         )
         try rig.execute(
             """

@@ -24,7 +24,8 @@ extension Sample {
         var page = NewDevice(
             id: id(number), user: id(user), name: nil, platform: .web, environment: .production, pushToken: "",
             publicKey: nil, thumbprint: key(number), revocation: nil, binding: nil, approval: nil, at: now)
-        page.web = WebPhone(app: "https://phone.example.com", passkey: nil)
+        page.page = BoundPage(
+            claims: WebPhone(app: "https://phone.example.com", passkey: nil), isApart: true)
         return page
     }
 

@@ -50,7 +50,8 @@ extension Store {
                     },
                     phone: try phone.map { row throws(StoreFailure) in
                         Progress.Phone(
-                            state: try row.word("state"), approval: try row.optionalID("approval"),
+                            state: try row.word("state"), platform: try row.word("platform"),
+                            approval: try row.optionalID("approval"),
                             revocation: try row.optionalBlob("revocation"))
                     }, secret: try rows[3].operationSecret)
             })
@@ -67,12 +68,18 @@ private let userProgress = Statement(
 private let codeProgress = Statement(
     "SELECT expires_at, used_at, operation, approval FROM activation WHERE digest = :digest AND user_id = :user")
 
-private let phoneProgress = Statement("SELECT state, approval, revocation FROM device WHERE id = :device")
+private let phoneProgress = Statement(
+    "SELECT state, platform, approval, revocation FROM device WHERE id = :device")
 
 extension Store {
     public func bind(
         _ device: NewDevice, digest: [UInt8], slots: Int, secret: StoredSecret, as operation: Operation
     ) async throws(StoreFailure) -> BindOutcome {
+        guard device.page == nil || schemaVersion >= 3 else {
+            throw .mismatched(
+                "the tables have the version \(schemaVersion), and pages that are phones need 3",
+                remedy: "Run 'twoefay migrate', then restart the relays.")
+        }
         let (user, id, now) = (SQLValue.id(device.user), SQLValue.id(device.id), SQLValue.timestamp(device.at))
         let writes = [
             markUserOfCode(operation: .id(operation), user: user, digest: .blob(digest), now: now),
@@ -82,11 +89,12 @@ extension Store {
             useActivation(
                 now: now, operation: .id(operation), digest: .blob(digest), user: user,
                 isWaiting: .bool(device.state == .waiting), device: id, thumbprint: .blob(device.thumbprint),
-                agreementThumbprint: .blob(device.agreementThumbprint), slots: .integer(Int64(slots))),
+                agreementThumbprint: .blob(device.agreementThumbprint), isPage: .bool(device.platform == .web),
+                slots: .integer(Int64(slots))),
             device.updated(code: digest, as: operation), device.inserted(code: digest, as: operation),
         ]
         let later =
-            UsedKeys.recorded(of: device, as: operation) + WebPhoneRows.replaced(device, as: operation) + [
+            UsedKeys.recorded(of: device, as: operation) + WebPhoneRows.inserted(device, as: operation) + [
                 AttestationRows.dropReplaced(device.id, as: operation), AttestationRows.inserted(device, as: operation),
                 AttestationRows.dropOrphans(of: device.user), WebPhoneRows.dropOrphans(of: device.user),
                 DeviceReports.droppedAtBinding(of: device.id, as: operation),
@@ -135,7 +143,8 @@ private let dropFailed = Statement(
 /// expired, only an activation by an operator is accepted; while a user is disabled, none is. A
 /// further phone needs an approval or waits for one. A phone that replaces all others needs no free
 /// slot, but the recovery that has created its code must still be ready. A key belongs to one phone,
-/// which must be neither suspended nor unbound, and has no other purpose.
+/// which must be neither suspended nor unbound, and has no other purpose. A page stays a page, and no
+/// other phone becomes one: the word of each is worth something else.
 private let useActivation = Statement(
     """
     UPDATE activation SET used_at = :now, operation = :operation
@@ -149,7 +158,8 @@ private let useActivation = Statement(
     OR EXISTS (SELECT 1 FROM device d WHERE d.id = :device AND d.state = 'active')))
     AND NOT EXISTS
     (SELECT 1 FROM device d
-    WHERE d.thumbprint = :thumbprint AND (d.id <> :device OR d.state IN ('suspended', 'revoked')))
+    WHERE d.thumbprint = :thumbprint AND (d.id <> :device OR d.state IN ('suspended', 'revoked')
+    OR CASE WHEN d.platform = 'web' THEN 1 ELSE 0 END <> :isPage))
     AND \(UsedKeys.areFreeForPhone)
     AND (activation.approval = 'recovery' OR \(heldSlots) < :slots)
     """)

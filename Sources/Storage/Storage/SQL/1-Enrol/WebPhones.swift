@@ -5,7 +5,7 @@ import Relay
 import World
 
 extension Store: WebPhoneStore {
-    public func webPhone(_ device: DeviceID) async throws(StoreFailure) -> WebPhone? {
+    public func webPhone(_ device: DeviceID) async throws(StoreFailure) -> BoundPage? {
         try await run(
             Query(
                 script: Script("web phone", rows: [.webPhone(device)], reads: [webPhoneOfDevice(device: .id(device))])
@@ -14,12 +14,12 @@ extension Store: WebPhoneStore {
             })
     }
 
-    public func webPhones(of user: UserID) async throws(StoreFailure) -> [DeviceID: WebPhone] {
+    public func webPhones(of user: UserID) async throws(StoreFailure) -> [DeviceID: BoundPage] {
         try await run(
             Query(
                 script: Script("web phones", rows: [.webPhones(of: user)], reads: [webPhonesOfUser(user: .id(user))])
             ) { rows throws(StoreFailure) in
-                var phones: [DeviceID: WebPhone] = [:]
+                var phones: [DeviceID: BoundPage] = [:]
                 for row in rows[0] { phones[try row.id("web_device")] = try WebPhoneRows.read(row) }
                 return phones
             })
@@ -32,46 +32,44 @@ private let webPhonesOfUser = Statement("\(WebPhoneRows.select) WHERE w.user_id 
 /// The claims of phones that are pages: their columns, and the statements of the changes that write
 /// them.
 enum WebPhoneRows {
-    static let select = "SELECT w.device_id AS web_device, w.app, w.rp, w.credential, w.public_key FROM web_phone w"
+    static let select = """
+        SELECT w.device_id AS web_device, w.app, w.rp, w.credential, w.public_key, w.is_apart FROM web_phone w
+        """
 
-    static func read(_ row: Row) throws(StoreFailure) -> WebPhone {
-        let app = try row.text("app")
+    static func read(_ row: Row) throws(StoreFailure) -> BoundPage {
+        let (app, isApart) = (try row.text("app"), try row.bool("is_apart"))
         guard let rp = try row.optionalText("rp"), let id = try row.optionalText("credential"),
             let point = try row.optionalBlob("public_key")
-        else { return WebPhone(app: app, passkey: nil) }
+        else { return BoundPage(claims: WebPhone(app: app, passkey: nil), isApart: isApart) }
         guard let key = try? P256PublicKey(x963: point) else { throw .internal("the key of a credential is no point") }
-        return WebPhone(app: app, passkey: Passkey(rp: rp, id: id, key: key))
+        return BoundPage(claims: WebPhone(app: app, passkey: Passkey(rp: rp, id: id, key: key)), isApart: isApart)
     }
 
-    /// The part of a binding that stores the claims of a page instead of former ones. A native phone
-    /// has none, and its platform says that it needs none.
-    static func replaced(_ device: NewDevice, as operation: Operation) -> [BoundStatement] {
-        guard device.platform == .web else { return [] }
-        let (id, web) = (SQLValue.id(device.id), device.web)
-        let passkey = web?.passkey
+    /// The part of a binding that stores the claims of a page, if the binding has made the phone. Who
+    /// has the phone's key and another activation code cannot give it another credential.
+    static func inserted(_ device: NewDevice, as operation: Operation) -> [BoundStatement] {
+        guard device.platform == .web, let page = device.page else { return [] }
+        let passkey = page.claims.passkey
         return [
-            drop(device: id, operation: .id(operation)),
             insert(
-                device: id, user: .id(device.user), app: .text(web?.app), rp: .text(passkey?.rp),
-                credential: .text(passkey?.id), key: .blob(passkey?.key.x963), operation: .id(operation),
-                exists: .bool(web != nil)),
+                device: .id(device.id), user: .id(device.user), app: .text(page.claims.app), rp: .text(passkey?.rp),
+                credential: .text(passkey?.id), key: .blob(passkey?.key.x963), isApart: .bool(page.isApart),
+                now: .timestamp(device.at), operation: .id(operation))
         ]
     }
 
-    /// The rows that `replaced` writes.
+    /// The rows that `inserted` writes.
     static func rows(of device: NewDevice) -> [SignedRows] {
         device.platform == .web ? [.webPhone(device.id).lenient] : []
     }
 
-    private static let drop = Statement(
-        "DELETE FROM web_phone WHERE device_id = :device AND \(AttestationRows.isJustBound)", since: 3)
-
     private static let insert = Statement(
         into: .webPhone, once: true,
         """
-        INSERT INTO web_phone (device_id, user_id, app, rp, credential, public_key, operation)
-        SELECT :device, :user, :app, :rp, :credential, :key, :operation /*M! FROM DUAL */
-        WHERE :exists = 1 AND \(AttestationRows.isJustBound)
+        INSERT INTO web_phone (device_id, user_id, app, rp, credential, public_key, is_apart, operation)
+        SELECT :device, :user, :app, :rp, :credential, :key, :isApart, :operation /*M! FROM DUAL */
+        WHERE EXISTS (SELECT 1 FROM device d WHERE d.id = :device AND d.operation = :operation AND d.created_at = :now)
+        AND NOT \(Guards.audited)
         """)
 
     /// Deletes the claims of phones that were deleted or unbound.

@@ -28,6 +28,7 @@ extension Migration {
                 rp varchar(128),
                 credential varchar(256),
                 public_key binary(65),
+                is_apart smallint NOT NULL,
                 operation binary(16) NOT NULL,
                 mac binary(36)
             ) /*M! ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin */;
