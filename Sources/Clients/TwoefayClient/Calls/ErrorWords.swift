@@ -75,6 +75,8 @@ extension BindingFault: TwoefayError {
         case .claims: "claims"
         case .audience: "audience"
         case .token: "token"
+        case .phone: "phone"
+        case .app: "app"
         case .key: "key"
         }
     }

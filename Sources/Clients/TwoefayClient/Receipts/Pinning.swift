@@ -1,3 +1,4 @@
+import Attestation
 import Bytes
 import Crypto
 import JSON
@@ -13,24 +14,32 @@ public struct PinnedPhone: Sendable, Equatable {
     /// The phone's key for secrets that are sealed to it; nil if its binding names none. It never
     /// signs a receipt.
     public let agreement: P256PublicKey?
+    /// What a page in a browser said of itself in its binding; nil for a native phone.
+    public let web: WebPhone?
 
     /// Restores a pinned phone from the values that the website stored.
-    public init(device: String, key: P256PublicKey, agreement: P256PublicKey? = nil) {
+    public init(device: String, key: P256PublicKey, agreement: P256PublicKey? = nil, web: WebPhone? = nil) {
         self.device = device
         self.key = key
         self.agreement = agreement
+        self.web = web
     }
 
     /// Restores a pinned phone from the text that `jwk` returned; nil if it is no key.
     public init?(device: String, jwk: String) {
-        guard let value = try? JSONReader.read(Array(jwk.utf8)), let key = try? P256PublicKey(jwk: value) else {
-            return nil
-        }
-        self.init(device: device, key: key)
+        guard let value = try? JSONReader.read(Array(jwk.utf8)), let key = try? P256PublicKey(jwk: value),
+            let web = try? Optional(WebPhone(claims: value.object ?? [:]))
+        else { return nil }
+        self.init(device: device, key: key, web: web)
     }
 
-    /// The phone's key as the text of a JWK, for a database.
-    public var jwk: String { String(decoding: JSONWriter.write(key.jwk), as: UTF8.self) }
+    /// The phone's key as the text of a JWK, for a database. What a page said of itself stands in it
+    /// as `app` and `webauthn`.
+    public var jwk: String {
+        var members = key.jwk
+        for member in web?.json.members ?? [] { members.set(member.name, member.value) }
+        return String(decoding: JSONWriter.write(members), as: UTF8.self)
+    }
 }
 
 /// The check that a binding failed. In each case do not pin the key, and do not use the phone.
@@ -53,6 +62,10 @@ public enum BindingFault: Error, Sendable, Equatable {
     case audience
     /// The binding is for another user.
     case token
+    /// The phone is a page, and the website takes native phones only; or the other way round.
+    case phone
+    /// The page is not the web app that the website chose, or the relay itself serves it.
+    case app
     /// The key that the relay reports differs from the key in the binding, or is missing.
     case key
 }
@@ -67,6 +80,8 @@ extension BindingFault: CustomStringConvertible {
         case .claims: "the binding lacks a valid key, or has an unknown version"
         case .audience: "the binding is for another website, or from another relay"
         case .token: "the binding is for another user"
+        case .phone: "the website does not take phones of this kind"
+        case .app: "the page is not the web app of this website, or the relay serves it"
         case .key: "the relay and the phone report different keys"
         }
     }
@@ -85,13 +100,24 @@ extension BindingFault: CustomStringConvertible {
 ///     let phone = try check.pinned(device, token: token, k: k)
 public struct BindingCheck: Sendable {
     private let audience: String
+    private let phones: AcceptedPhones
+    private let app: String?
+    private let relay: String?
 
     /// Creates a check for the bindings of one website at one relay.
     ///
     /// - Parameters:
     ///   - origin: the origin of the relay, as in its settings: `https://host:port`.
     ///   - website: the name of this website, as in its certificate.
-    public init(origin: String, website: String) { audience = "\(origin)#\(website)" }
+    ///   - phones: the kind of phones that the website takes.
+    ///   - app: the origin of the web app that the website chose; nil takes every page that the relay
+    ///     does not serve.
+    public init(origin: String, website: String, phones: AcceptedPhones = .any, app: String? = nil) {
+        audience = "\(origin)#\(website)"
+        self.phones = phones
+        self.app = app
+        relay = WebPhone.host(of: origin.lowercased())
+    }
 
     /// Checks the binding of a phone, and returns the phone with its key.
     ///
@@ -123,7 +149,8 @@ public struct BindingCheck: Sendable {
         guard let k = secrets.first(where: { $0.count >= 32 && object.verify($0) }) else { throw .code }
         guard let type = object.type, type.isExactly("twoefay-binding+jwt") else { throw .type }
         guard let claims = (try? JSONReader.read(object.payload))?.object, claims["v"]?.integer == 1,
-            let jwk = claims["jwk"], let key = try? P256PublicKey(jwk: jwk)
+            let jwk = claims["jwk"], let key = try? P256PublicKey(jwk: jwk),
+            let web = try? Optional(WebPhone(claims: claims))
         else { throw .claims }
         var agreement: P256PublicKey?
         if let named = claims["agreement"] {
@@ -132,6 +159,7 @@ public struct BindingCheck: Sendable {
         }
         guard claims["aud"]?.string.isExactly(audience) ?? false else { throw .audience }
         guard claims["id_token"]?.string.isExactly(token) ?? false else { throw .token }
+        try require(web)
         guard let told = device["jwk"], let relayed = try? P256PublicKey(jwk: told), relayed == key else { throw .key }
         // The relay must seal secrets to the key that the phone names, and to no other.
         if let used = device["agreement"], !used.isNull {
@@ -139,6 +167,19 @@ public struct BindingCheck: Sendable {
         } else if agreement != nil {
             throw .key
         }
-        return (PinnedPhone(device: id, key: key, agreement: agreement), k)
+        return (PinnedPhone(device: id, key: key, agreement: agreement, web: web), k)
+    }
+
+    /// Refuses a phone of a kind that the website does not take. A page of the relay's own host is
+    /// never pinned: the relay could read `k` there by another page.
+    private func require(_ web: WebPhone?) throws(BindingFault) {
+        guard let web else {
+            guard phones != .web else { throw .phone }
+            return
+        }
+        guard phones != .native else { throw .phone }
+        guard relay.map({ !web.isServed(by: [$0]) }) ?? true, app.map({ $0.isExactly(web.app) }) ?? true else {
+            throw .app
+        }
     }
 }

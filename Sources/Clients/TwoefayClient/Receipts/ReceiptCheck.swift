@@ -1,3 +1,4 @@
+import Attestation
 import Bytes
 import Crypto
 import JSON
@@ -21,9 +22,11 @@ public enum UserVerification: String, Sendable, CaseIterable, Comparable {
 public struct Approval: Sendable, Equatable {
     /// The id of the phone that approved.
     public let device: String
-    /// The method by which the phone verified its owner.
+    /// The method by which the phone verified its owner. That of a page counts only with an assertion
+    /// of its authenticator, and then as `passcode`.
     public let userVerification: UserVerification
-    /// The seconds between that verification and the signature; nil if the phone stated no age.
+    /// The seconds between that verification and the signature, as the phone states it; nil if it
+    /// stated no age.
     public let userVerificationAge: Int64?
     /// The time of the signature by the phone's clock, in seconds since 1970. The check does not
     /// verify that clock.
@@ -130,16 +133,29 @@ public struct ReceiptCheck: Sendable {
         guard SHA256.hash(context) == claims.contextDigest else { throw .contextDigest }
         try ShownContext(context).agree(with: asked, website: website, displayName: displayName)
         guard claims.challenge.isExactly(asked.challenge) else { throw .challenge }
-        guard claims.userVerification >= leastVerification else { throw .userVerification }
+        let verified = Self.verification(claims.userVerification, answered, by: phone)
+        guard verified >= leastVerification else { throw .userVerification }
         if let longestVerificationAge {
-            guard claims.userVerification > UserVerification.none, let age = claims.userVerificationAge,
+            guard verified > UserVerification.none, let age = claims.userVerificationAge,
                 (0...longestVerificationAge).contains(age)
             else { throw .userVerificationAge }
         }
         guard asked.number?.utf8.count ?? 0 >= leastDigits else { throw .digits }
         return Approval(
-            device: phone.device, userVerification: claims.userVerification,
-            userVerificationAge: claims.userVerificationAge, signedAt: claims.issuedAt)
+            device: phone.device, userVerification: verified, userVerificationAge: claims.userVerificationAge,
+            signedAt: claims.issuedAt)
+    }
+
+    /// The verification that counts. A page cannot bind its key to a check of its owner, so its word
+    /// needs the assertion. That does not say how the owner was verified.
+    private static func verification(
+        _ stated: UserVerification, _ answered: LoginEvidence, by phone: PinnedPhone
+    ) -> UserVerification {
+        guard let web = phone.web else { return stated }
+        guard let passkey = web.passkey, let owner = answered.owner,
+            (try? owner.verify(over: answered.receipt, by: passkey, of: web.app)) != nil
+        else { return UserVerification.none }
+        return min(stated, .passcode)
     }
 
     /// Checks the signature and returns the header and claims. No claim is read before the

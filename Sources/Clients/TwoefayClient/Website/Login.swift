@@ -99,7 +99,8 @@ public struct Decision: Sendable, Equatable {
     public let factor: Factor?
     /// The method by which the answer was authenticated.
     public let proof: Proof?
-    /// The level of confidence in an approval, as the relay says.
+    /// The level of confidence in an approval, as the relay says; that of a page is limited by
+    /// `Requirements.loginOrigins`.
     public let assurance: Assurance?
     /// The phone that approved; nil after a code.
     public let device: String?
@@ -113,14 +114,18 @@ public struct Decision: Sendable, Equatable {
     /// Whether the login is over.
     public var isEnded: Bool { state != .open }
 
-    init(_ state: State, _ answer: JSONObject, userVerification: UserVerification? = nil) {
+    init(_ state: State, _ answer: JSONObject) {
+        self.init(state, answer, userVerification: nil, assurance: answer.word(ifAny: "assurance"))
+    }
+
+    init(_ state: State, _ answer: JSONObject, userVerification: UserVerification?, assurance: Assurance?) {
         self.state = state
         self.answer = answer
         self.userVerification = userVerification
         reason = state == .denied ? answer.word(ifAny: "reason") : nil
         factor = answer.word(ifAny: "factor")
         proof = answer.word(ifAny: "proof")
-        assurance = answer.word(ifAny: "assurance")
+        self.assurance = assurance
         device = state == .approved ? answer["device"]?.string : nil
     }
 }

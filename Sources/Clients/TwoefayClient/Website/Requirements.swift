@@ -1,3 +1,12 @@
+/// The phones that a website takes.
+public enum AcceptedPhones: String, Sendable, CaseIterable {
+    /// Native apps and pages in a browser.
+    case any
+    case native
+    /// Pages in a browser.
+    case web
+}
+
 /// The requirements of a website for a login and its proof. The defaults are the strong form: the
 /// relay can refuse or delay a login, but it cannot let anybody in.
 ///
@@ -17,6 +26,17 @@ public struct Requirements: Sendable, Equatable {
     public var allowUnpinned = false
     /// Whether the relay is trusted that a code was right. No phone signs it.
     public var acceptCodes = false
+
+    /// The phones that the website takes. The links that it draws say so to the apps, and no other phone
+    /// is pinned.
+    public var phones = AcceptedPhones.any
+    /// The origin of the web app that the website chose, such as `https://phone.example.com`; never one
+    /// of the relay's host. The links then lead there, and pages of another origin are not pinned.
+    public var appOrigin: String?
+    /// The website's own origins, at which people enter their password. A page has the assurance `high`
+    /// only if it comes from another host than these and the relay's. Without them it has
+    /// `substantial` at most.
+    public var loginOrigins: [String] = []
 
     /// Creates the strong form. Set what differs.
     public init() {}

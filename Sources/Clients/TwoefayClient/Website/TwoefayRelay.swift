@@ -1,3 +1,4 @@
+import Attestation
 import Bytes
 import Crypto
 import HTTP
@@ -29,6 +30,8 @@ public struct TwoefayRelay: Sendable {
     public let requirements: Requirements
     let receipts: ReceiptCheck
     let bindings: BindingCheck
+    /// The hosts at which people enter their password.
+    let loginHosts: [String]
 
     /// Creates a client with its own connections, which open with the first call.
     ///
@@ -81,6 +84,17 @@ public struct TwoefayRelay: Sendable {
         guard requirements.longestVerificationAge ?? 0 >= 0 else {
             throw .unable("longestVerificationAge must not be negative")
         }
+        if let app = requirements.appOrigin {
+            let web = WebPhone(app: app, passkey: nil)
+            let relay = WebPhone.host(of: origin.lowercased())
+            guard WebPhone.host(of: app) != nil, !web.isServed(by: [relay].compactMap { $0 }) else {
+                throw .unable("appOrigin must be https://host of a web app that the relay does not serve, not '\(app)'")
+            }
+        }
+        loginHosts = requirements.loginOrigins.compactMap { WebPhone.host(of: $0) }
+        guard loginHosts.count == requirements.loginOrigins.count else {
+            throw .unable("each of loginOrigins must be https://host or https://host:port")
+        }
         client = RelayClient(carrier, retries: .website, time: time, randomness: randomness)
         self.store = store
         self.requirements = requirements
@@ -89,7 +103,8 @@ public struct TwoefayRelay: Sendable {
             leastVerification: requirements.leastUserVerification,
             longestVerificationAge: requirements.longestVerificationAge, leastDigits: requirements.leastDigits,
             longestAge: Self.longestLife.components.seconds)
-        bindings = BindingCheck(origin: origin, website: website)
+        bindings = BindingCheck(
+            origin: origin, website: website, phones: requirements.phones, app: requirements.appOrigin)
     }
 
     /// Calls any other route of the relay, with the same retries and errors.

@@ -1,3 +1,4 @@
+import Attestation
 import JSON
 
 /// Checks of what the relay reports about a login.
@@ -14,9 +15,11 @@ extension TwoefayRelay {
         let phones = try await phones(for: login, answer)
         // A phone that was unpinned counts as well: the relay reports the unbinding of phones.
         let wasPinned = try await store.wasPinned(login.username)
-        let seen = try proved(login, answer, phones, isFirst: !wasPinned && phones.isEmpty)
+        let approval = try proved(login, answer, phones, isFirst: !wasPinned && phones.isEmpty)
         guard try await store.spend(login.asked.request) else { throw ReceiptFault.requestUsed }
-        return Decision(.approved, answer, userVerification: seen)
+        return Decision(
+            .approved, answer, userVerification: approval?.userVerification,
+            assurance: assurance(answer, by: approval, of: phones))
     }
 
     /// Returns the user's pinned phones. The phone may have been bound since the login began: its
@@ -31,25 +34,24 @@ extension TwoefayRelay {
         return try await store.pins(of: login.username)
     }
 
-    /// Checks a success. Returns the phone's word about its user; nil if a word of the relay was
-    /// accepted.
+    /// Checks a success. Returns the phone's approval; nil if a word of the relay was accepted.
     ///
     /// - Parameter isFirst: whether no phone of the user was ever pinned.
     private func proved(
         _ login: Login, _ answer: JSONObject, _ phones: [PinnedPhone], isFirst: Bool
-    ) throws(ReceiptFault) -> UserVerification? {
-        let seen = try verification(login, answer, phones, isFirst: isFirst)
+    ) throws(ReceiptFault) -> Approval? {
+        let approval = try approval(login, answer, phones, isFirst: isFirst)
         guard let challenge = answer["challenge"]?.string, challenge.isExactly(login.challenge) else {
             throw .challenge
         }
-        try requireStrength(login, answer)
+        try requireStrength(login, answer, assurance(answer, by: approval, of: phones))
         try receipts.requireYoung(login.asked, at: now)
-        return seen
+        return approval
     }
 
-    private func verification(
+    private func approval(
         _ login: Login, _ answer: JSONObject, _ phones: [PinnedPhone], isFirst: Bool
-    ) throws(ReceiptFault) -> UserVerification? {
+    ) throws(ReceiptFault) -> Approval? {
         switch answer["proof"]?.string.map({ Proof(rawValue: $0) }) {
         case .code where requirements.acceptCodes: return nil
         case .signed where requirements.allowUnpinned && isFirst,
@@ -59,13 +61,27 @@ extension TwoefayRelay {
         default: break
         }
         let evidence = try LoginEvidence(answer)
-        return try receipts.approval(evidence, to: login.asked, from: phones).userVerification
+        return try receipts.approval(evidence, to: login.asked, from: phones)
+    }
+
+    /// The assurance that counts. A page has `high` only if it comes from neither the relay's host,
+    /// which is never pinned, nor a host at which people enter their password.
+    private func assurance(_ answer: JSONObject, by approval: Approval?, of phones: [PinnedPhone]) -> Assurance? {
+        let told: Assurance? = answer.word(ifAny: "assurance")
+        guard told == .high, let approval,
+            let web = phones.first(where: { $0.device.isExactly(approval.device) })?.web
+        else { return told }
+        return loginHosts.isEmpty || web.isServed(by: loginHosts) ? .substantial : told
     }
 
     /// Compares the relay's word: an honest one must not be weaker than the website asked.
-    private func requireStrength(_ login: Login, _ answer: JSONObject) throws(ReceiptFault) {
+    ///
+    /// - Parameter assurance: the word about the assurance, as far as it counts.
+    private func requireStrength(
+        _ login: Login, _ answer: JSONObject, _ assurance: Assurance?
+    ) throws(ReceiptFault) {
         let factor = Factor(rawValue: answer["factor"]?.string ?? "")
-        let rank = Self.ranks.firstIndex { $0.rawValue == answer["assurance"]?.string } ?? -1
+        let rank = Self.ranks.firstIndex { $0 == assurance } ?? -1
         if answer["proof"]?.string == "code" {
             guard let most = Self.mostOfCode[factor] else { throw .factor }
             try requireAsked(factor, login)

@@ -35,8 +35,10 @@ extension Enrolment {
     private static let start = "twoefay://enrol?"
     private static let longest = 2000
 
-    /// Reads the relay's activation, and adds `k`.
-    init(_ activation: JSONObject, token: String, k: [UInt8]) throws(CallFault) {
+    /// Reads the relay's activation, and adds the kind of phones that the website takes, and `k`.
+    init(
+        _ activation: JSONObject, token: String, k: [UInt8], _ requirements: Requirements
+    ) throws(CallFault) {
         self.token = token
         awaits = try activation.text(ifAny: "awaits").map { EnrolmentStep(rawValue: $0) }
         expiresAt = awaits == nil ? try activation.text("expires_at") : nil
@@ -47,7 +49,9 @@ extension Enrolment {
         }
         let given = try activation.text("uri")
         guard Self.isOpen(given) else { throw .odd("the activation is not a URI to which k can be added") }
-        uri = "\(given)&k=\(Base64URL.encode(k))"
+        let start = requirements.appOrigin.map { "\($0)/phone/#" } ?? Self.start
+        let phones = requirements.phones == .any ? "" : "&phones=\(requirements.phones.rawValue)"
+        uri = "\(start)\(given.dropFirst(Self.start.count))\(phones)&k=\(Base64URL.encode(k))"
     }
 
     /// Whether `k` can be added: the relay must not choose it, and nothing may hide that of the
@@ -103,7 +107,7 @@ extension TwoefayRelay {
 
     private func keep(_ activation: JSONObject, _ username: String, _ token: String) async throws -> Enrolment {
         let k = client.randomness.bytes(32)
-        let made = try Enrolment(activation, token: token, k: k)
+        let made = try Enrolment(activation, token: token, k: k, requirements)
         try await store.addUser(username, token: token)
         if made.uri != nil { try await store.addSecret(k, of: username, at: now) }
         return made

@@ -44,6 +44,12 @@ struct CaseRun {
         rules.leastDigits = Int(try #require(one.website["least_digits"]?.integer))
         rules.allowUnpinned = one.website["allow_unpinned"] == true
         rules.acceptCodes = one.website["accept_codes"] == true
+        guard let phones = AcceptedPhones(rawValue: one.website["phones"]?.string ?? "any") else {
+            throw CallFault.unable("the compiler refuses another word")
+        }
+        rules.phones = phones
+        rules.appOrigin = one.website["app_origin"]?.string
+        rules.loginOrigins = one.website["login_origins"]?.array?.compactMap(\.string) ?? []
         let chooses = ["register", "enrolment"].contains(one.call)
         return try TwoefayRelay(
             carrier, origin: try #require(one.website["origin"]?.string),
@@ -155,6 +161,8 @@ struct CaseRun {
         if decision.isApproved {
             outcome.set("device", decision.device.map { .string($0) })
             outcome.set("proof", decision.proof.map { .string($0.rawValue) })
+            outcome.set("user_verification", decision.userVerification.map { .string($0.rawValue) })
+            outcome.set("assurance", decision.assurance.map { .string($0.rawValue) })
         }
         return outcome
     }
