@@ -80,7 +80,7 @@ export class Client {
 
   async #enrolment(username, token, activation) {
     const k = this.#world.random(32);
-    const made = makeEnrolment(token, activation, k);
+    const made = makeEnrolment(this.policy, token, activation, k);
     await this.store.addUser(username, token);
     if (made.uri !== null) await this.store.addSecret(username, k, this.#now());
     return made;
@@ -276,10 +276,11 @@ export class Client {
       pins = await this.#pinsOfNewPhone(username, pins);
     }
     const wasPinned = await this.store.wasPinned(username);
-    const claims = checkSuccess(this.policy, asked, answer, { pins, wasPinned, now: this.#now() });
+    const known = { pins, wasPinned, now: this.#now() };
+    const { claims, assurance } = checkSuccess(this.policy, asked, answer, known);
     if (await this.store.spend(request) !== true) throw new ReceiptError("request_used");
-    const approved = { ...facts, ...textsOf(answer, ["device"]), userVerification: claims?.uv };
-    return new Decision("approved", approved, answer);
+    const proved = { ...textsOf({ assurance }, ["assurance"]), userVerification: claims?.uv };
+    return new Decision("approved", { ...facts, ...textsOf(answer, ["device"]), ...proved }, answer);
   }
 
   /** The phone may have been bound since: its binding proves its key now as well as then. */

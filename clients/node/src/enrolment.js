@@ -37,8 +37,8 @@ export class Enrolment {
   }
 }
 
-/** Reads the relay's activation, and adds `k`. */
-export function makeEnrolment(token, activation, k) {
+/** Reads the relay's activation, and adds what the website chose, and `k`. */
+export function makeEnrolment(policy, token, activation, k) {
   const has = (name) => activation[name] !== undefined && activation[name] !== null;
   if (has("awaits")) return new Enrolment({ token, awaits: text(activation, "awaits") });
   const expiresAt = text(activation, "expires_at");
@@ -47,7 +47,14 @@ export function makeEnrolment(token, activation, k) {
   }
   const uri = text(activation, "uri");
   requireOpenEnd(uri);
-  return new Enrolment({ token, uri: `${uri}&k=${encode(k)}`, expiresAt });
+  return new Enrolment({ token, uri: drawn(policy, uri, k), expiresAt });
+}
+
+function drawn({ appOrigin, phones }, uri, k) {
+  // Browsers send no fragment: the server of the page does not see `k`.
+  const start = appOrigin === null ? START : `${appOrigin}/phone/#`;
+  const wish = phones === "any" ? "" : `&phones=${phones}`;
+  return `${start}${uri.slice(START.length)}${wish}&k=${encode(k)}`;
 }
 
 /** The relay must not choose `k`, and nothing may follow that hides the one of the website. */

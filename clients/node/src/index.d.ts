@@ -6,6 +6,14 @@ export type Assurance = "low" | "restricted" | "substantial" | "high";
 export type JSONObject = { [name: string]: unknown };
 /** A public key of the curve P-256. */
 export type JWK = { kty: string; crv: string; x: string; y: string };
+/**
+ * A phone as the store keeps it: its key. A web phone also has `app`, the origin of its page, and
+ * `webauthn`, the credential of its owner.
+ */
+export type PhoneRecord = JWK & {
+  app?: string;
+  webauthn?: { rp: string; id: string; jwk: JWK };
+};
 type Awaitable<T> = T | Promise<T>;
 
 // The relay
@@ -33,6 +41,18 @@ export interface RelayOptions {
   allowUnpinned?: boolean;
   /** Lets users in by codes, for which only the relay vouches. Gives up the strong form. */
   acceptCodes?: boolean;
+  /** The phones that may be pinned: `any` by default. */
+  phones?: "any" | "native" | "web";
+  /**
+   * The origin of the web app that the website chose. The QR code leads there, and web phones of
+   * other pages are refused. Without it, any page is accepted that is not of the relay's host.
+   */
+  appOrigin?: string | null;
+  /**
+   * The website's own origins, where users type their passwords. A web phone's login counts as
+   * `high` only if its page has none of their hosts; without them, as `substantial` at most.
+   */
+  loginOrigins?: readonly string[];
 }
 
 export type Policy = Readonly<
@@ -220,7 +240,10 @@ export class Decision {
   readonly proof: string | null;
   readonly assurance: string | null;
   readonly device: string | null;
-  /** The phone's own word, from the checked receipt. */
+  /**
+   * The phone's own word, from the checked receipt. That of a web phone counts only with a right
+   * assertion, and as `passcode` at most.
+   */
   readonly userVerification: UserVerification | null;
   get approved(): boolean;
   get ended(): boolean;
@@ -243,9 +266,9 @@ export interface Store {
    * Pins a key and deletes every `k` of the user. False, and nothing is changed, if this `k` is not
    * there any more, or if the phone has a key already: it is never replaced.
    */
-  pin(username: string, device: string, jwk: JWK, k: Uint8Array): Awaitable<boolean>;
+  pin(username: string, device: string, jwk: PhoneRecord, k: Uint8Array): Awaitable<boolean>;
   /** The pinned keys of this user by device, and of nobody else. Unpinned ones are left out. */
-  pins(username: string): Awaitable<Map<string, JWK>>;
+  pins(username: string): Awaitable<Map<string, PhoneRecord>>;
   /** Whether a phone of this user was ever pinned, even if it was unpinned since. */
   wasPinned(username: string): Awaitable<boolean>;
   /**
@@ -271,8 +294,8 @@ declare abstract class AsyncStore implements Store {
   token(username: string): Promise<string | null>;
   addSecret(username: string, k: Uint8Array, now: number): Promise<void>;
   secrets(username: string, now: number): Promise<Uint8Array[]>;
-  pin(username: string, device: string, jwk: JWK, k: Uint8Array): Promise<boolean>;
-  pins(username: string): Promise<Map<string, JWK>>;
+  pin(username: string, device: string, jwk: PhoneRecord, k: Uint8Array): Promise<boolean>;
+  pins(username: string): Promise<Map<string, PhoneRecord>>;
   wasPinned(username: string): Promise<boolean>;
   unpin(username: string, device: string): Promise<void>;
   unpinByToken(token: string, device: string): Promise<void>;
@@ -289,8 +312,8 @@ export class MemoryStore implements Store {
   token(username: string): string | null;
   addSecret(username: string, k: Uint8Array, now: number): void;
   secrets(username: string, now: number): Uint8Array[];
-  pin(username: string, device: string, jwk: JWK, k: Uint8Array): boolean;
-  pins(username: string): Map<string, JWK>;
+  pin(username: string, device: string, jwk: PhoneRecord, k: Uint8Array): boolean;
+  pins(username: string): Map<string, PhoneRecord>;
   wasPinned(username: string): boolean;
   unpin(username: string, device: string): void;
   unpinByToken(token: string, device: string): void;

@@ -33,6 +33,11 @@ export function isSignedBy(jws, jwk) {
   return verify("sha256", jws.signed, key, jws.signature);
 }
 
+/** Whether this is a signature in DER of these bytes. */
+export function isSignature(signature, data, jwk) {
+  return verify("sha256", data, { key: publicKey(jwk), dsaEncoding: "der" }, signature);
+}
+
 export function isMadeWith(jws, k) {
   // HMAC takes a key of any length. A short one can be guessed, so it proves nothing.
   if (k.length < 32) return false;
@@ -58,7 +63,8 @@ function publicKey(jwk) {
     throw new Unreadable("not a point of P-256");
   }
   try {
-    return createPublicKey({ key: jwk, format: "jwk" });
+    const { kty, crv, x, y } = jwk; // the record of a web phone has further members
+    return createPublicKey({ key: { kty, crv, x, y }, format: "jwk" });
   } catch {
     throw new Unreadable("not a point of P-256");
   }

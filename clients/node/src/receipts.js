@@ -11,7 +11,8 @@ import { ReceiptError } from "./errors.js";
 import { readObject, reading } from "./jsontext.js";
 import { decode, encode, isSignedBy, parse } from "./jws.js";
 import { ASSURANCES, VERIFICATIONS } from "./login.js";
-import { LONGEST_LIFE } from "./policy.js";
+import { isApart, LONGEST_LIFE } from "./policy.js";
+import { verifiesOwner } from "./webphones.js";
 
 /** The most that a code of each factor assures (docs/websites/api.md). */
 const MOST_OF_CODE = new Map([
@@ -36,14 +37,25 @@ function isAtLeast(order, word, least) {
 
 /**
  * Checks a success that the relay reports. Returns the receipt's claims, or null if a word of the
- * relay was accepted: a code, or the phone of a user of whom none was ever pinned.
+ * relay was accepted: a code, or the phone of a user of whom none was ever pinned. Returns the
+ * relay's word of the assurance, too, lowered if a web phone cannot reach it.
  */
 export function checkSuccess(policy, login, answer, { pins, wasPinned, now }) {
   const claims = proved(policy, login, answer, pins, wasPinned);
   require(answer.challenge === login.challenge, "challenge");
-  checkStrength(login, answer);
+  const isLowered = claims !== null && !canBeHigh(policy, pins.get(answer.device));
+  const assurance = isLowered && answer.assurance === "high" ? "substantial" : answer.assurance;
+  checkStrength(login, answer, assurance);
   require(now - login.askedAt <= LONGEST_LIFE, "age");
-  return claims;
+  return { claims, assurance };
+}
+
+/**
+ * Whether the password and the phone are two things: who changes the pages of one host, where users
+ * type the password and the web phone runs, has both.
+ */
+function canBeHigh(policy, { app }) {
+  return app === undefined || isApart(policy, app);
 }
 
 function proved(policy, login, answer, pins, wasPinned) {
@@ -57,8 +69,8 @@ function proved(policy, login, answer, pins, wasPinned) {
 }
 
 /** The relay's word, but an honest one must not be weaker than the website asked. */
-function checkStrength(login, answer) {
-  const { factor, assurance, proof } = answer;
+function checkStrength(login, answer, assurance) {
+  const { factor, proof } = answer;
   const isCode = proof === "code";
   require(!isCode || MOST_OF_CODE.has(factor), "factor");
   if (login.factors !== null) {
@@ -72,7 +84,7 @@ function checkStrength(login, answer) {
   }
 }
 
-/** The steps 1 to 11 of receipts.md. Returns the claims. */
+/** The steps 1 to 11 of receipts.md. Returns the claims, with the `uv` that counts. */
 function checkReceipt(policy, login, answer, pins) {
   const { device, receipt, context } = answer;
   require([device, receipt, context].every((value) => typeof value === "string"), "incomplete");
@@ -85,6 +97,7 @@ function checkReceipt(policy, login, answer, pins) {
   require((claims.number ?? null) === login.number, "number");
   checkContext(policy, login, context, claims.context);
   require(claims.challenge === login.challenge, "challenge");
+  claims.uv = verification(claims.uv, pins.get(device), receipt, answer.webauthn);
   checkVerification(policy, claims);
   require((login.number ?? "").length >= policy.leastDigits, "digits");
   return claims;
@@ -109,6 +122,15 @@ function areClaims(claims) {
     && VERIFICATIONS.includes(claims.uv)
     && Number.isSafeInteger(claims.iat)
     && (isAbsent("uv_age") || Number.isSafeInteger(claims.uv_age));
+}
+
+/**
+ * The phone's word, as far as it counts. A web phone's owner has to prove it, and WebAuthn does not
+ * say which check it was.
+ */
+function verification(word, record, receipt, assertion) {
+  if (record.app === undefined || word === "none") return word;
+  return verifiesOwner(record, receipt, assertion) ? "passcode" : "none";
 }
 
 function checkVerification(policy, claims) {

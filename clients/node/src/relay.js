@@ -10,7 +10,8 @@ import { Wire } from "./wire.js";
 
 const OPTIONS = [
   "ca", "certificate", "key", "store", "displayName", "leastUserVerification",
-  "longestVerificationAge", "leastDigits", "allowUnpinned", "acceptCodes",
+  "longestVerificationAge", "leastDigits", "allowUnpinned", "acceptCodes", "phones",
+  "appOrigin", "loginOrigins",
 ];
 
 /** The relay, for one website. Make one for the process, and share it. */
@@ -24,6 +25,11 @@ export class Relay extends Client {
    *
    * `acceptCodes` lets users in by codes too, for which only the relay vouches. `allowUnpinned`
    * trusts the relay for users without a pinned phone. Both give up a part of the strong form.
+   *
+   * `phones` is `native` or `web` if only such phones may be pinned. `appOrigin` is the origin of
+   * the web app that the website chose: the QR code leads there, and web phones of other pages are
+   * refused. `loginOrigins` are the website's own origins: a web phone's login counts as `high` only
+   * if its page has none of their hosts, and without them it is `substantial` at most.
    */
   constructor(origin, options) {
     requireNames(options, OPTIONS);

@@ -264,6 +264,7 @@ test("options with other names or values are refused", async () => {
   for (const odd of [
     { allowUnpinned: "false" }, { acceptCodes: 1 }, { leastDigits: -1 }, { leastDigits: "2" },
     { leastUserVerification: "face" }, { longestVerificationAge: Infinity }, { store: {} },
+    { phones: ["web"] }, { appOrigin: "phone.example.net" }, { loginOrigins: "https://a.example" },
   ]) {
     assert.throws(() => client(script(), odd), TypeError, JSON.stringify(odd));
   }

@@ -31,12 +31,12 @@ class Run {
     const { k } = one.given;
     // Only `k` is chosen by the case: keys of requests must differ all the same.
     const drawn = (size) => (size === 32 ? decode(k) : randomBytes(size));
-    this.client = client(this.answer, {
+    this.options = {
       store: this.store,
       clock: new Clock(one.clock),
       ...(typeof k === "string" ? { random: drawn } : {}),
       ...camel({ ...settings, website: name }),
-    });
+    };
   }
 
   answer = (request) => {
@@ -52,6 +52,7 @@ class Run {
 
   async outcome(call = this.one.call) {
     try {
+      this.client ??= client(this.answer, this.options);
       return await this[call]();
     } catch (error) {
       if (error instanceof TypeError) return { outcome: "unusable" };
@@ -119,8 +120,9 @@ class Run {
       assert.equal(isOpen, this.given.open && decision?.approved !== true);
       this.requireOthersAsBefore();
     }
-    const { state, device, proof, reason } = decision;
-    if (decision.approved) return { outcome: state, device, proof };
+    const { state, device, proof, reason, assurance, userVerification } = decision;
+    const facts = { device, proof, assurance, user_verification: userVerification };
+    if (decision.approved) return { outcome: state, ...facts };
     return { outcome: state, ...(state === "denied" ? { reason } : {}) };
   }
 

@@ -15,6 +15,13 @@ import { closePools, KINDS } from "./databases.js";
 
 const KEY = { kty: "EC", crv: "P-256", x: "x", y: "y" };
 const OTHER = { ...KEY, x: "z" };
+const LONG_KEY = { ...KEY, x: "x".repeat(43), y: "y".repeat(43) };
+/** The record of a web phone, each text as long as it can be. */
+const WEB = {
+  ...LONG_KEY,
+  app: `https://${"a".repeat(120)}`,
+  webauthn: { rp: "a".repeat(120), id: "A".repeat(256), jwk: LONG_KEY },
+};
 const NOW = 1_795_334_400;
 const DAY = 86_400;
 const K = Buffer.alloc(32, "k");
@@ -85,6 +92,11 @@ function promises(make) {
     await store.unpin("ada", "d1");
     await store.unpin("ada", "d1");
     assert.deepEqual(await pinsOf(store, "ada"), {});
+  });
+
+  test("the record of a web phone is returned whole", async () => {
+    assert(await pin(store, "ada", "d1", WEB) && !await pin(store, "ada", "d1"));
+    assert.deepEqual(await pinsOf(store, "ada"), { d1: WEB });
   });
 
   test("a secret pins one phone", async () => {

@@ -8,6 +8,14 @@ import { SecondFactor, WaitingContext } from "twoefay/express";
 
 const files = { ca: "ca.pem", certificate: "shop.pem", key: new Uint8Array() };
 const relay = new Relay("https://localhost:8080", { ...files, store: new FileStore("/srv/store") });
+export const choosy = new Relay("https://localhost:8080", {
+  ...files, store: new MemoryStore(), phones: "web", appOrigin: "https://phone.example.net",
+  loginOrigins: ["https://shop.example"],
+});
+
+export async function appsOf(store: Store): Promise<(string | undefined)[]> {
+  return [...(await store.pins("ada")).values()].map((phone) => phone.app ?? phone.webauthn?.rp);
+}
 
 export async function logIn(session: { login?: unknown }): Promise<string | null> {
   const login = await relay.ask("ada", { ip: "192.0.2.7", details: [{ label: "a", value: "b" }] });
@@ -50,6 +58,8 @@ export const factor = new SecondFactor(relay, {
 void relay.ask("ada", { minAssurence: "high" });
 // @ts-expect-error: an assurance with this name does not exist
 void relay.ask("ada", { minAssurance: "highest" });
+// @ts-expect-error: phones with this name do not exist
+void new Relay("https://localhost:8080", { ...files, store: new MemoryStore(), phones: "browser" });
 // @ts-expect-error: a store is needed
 void new Relay("https://localhost:8080", files);
 // @ts-expect-error: a login is made by `ask`
