@@ -102,8 +102,9 @@ export class Requests extends EventTarget {
         if (error.status === 401 && !(await this.refused(phone, error))) return null;
         troubles += 1;
         this.troubled(error.mayPass, phone);
-        // A fault of this page does not pass by itself, but the relay's refusal may.
-        await pause(backoff(error.mayPass ? troubles : 5, error), signal);
+        // A fault of this page does not pass by itself, but the relay's refusal may. After a 401
+        // that is asked again, the clock was corrected.
+        await pause(backoff(error.mayPass || error.status === 401 ? troubles : 5, error), signal);
       }
     }
     return false;

@@ -294,19 +294,21 @@ def wrong_clock(stage):
     """the clock of the relay is used for this relay if that of the device is far off"""
     browser, relay = stage.browser("one"), stage.near.relay
     relay.ahead = 3 * 86400
-    with relay.changed:
-        relay.changed.notify_all()
-    browser.open(f"{stage.near.origin}/phone/")
-    challenge = relay.ask()
-    open_request(browser, challenge)
-    whole(browser)
-    browser.press("Reject")
-    browser.heading("Rejected")
-    assert abs(relay.decided(challenge)["iat"] - relay.now()) < 60
-    browser.press("Done")
-    browser.says("The clock of this device is 2")
-    stage.looks.look(browser, "25-wrong-clock")
-    relay.ahead = 0
+    try:
+        with relay.changed:
+            relay.changed.notify_all()
+        browser.open(f"{stage.near.origin}/phone/")
+        challenge = relay.ask()
+        open_request(browser, challenge)
+        whole(browser)
+        browser.press("Reject")
+        browser.heading("Rejected")
+        assert abs(relay.decided(challenge)["iat"] - relay.now()) < 60
+        browser.press("Done")
+        browser.says("The clock of this device is 2")
+        stage.looks.look(browser, "25-wrong-clock")
+    finally:
+        relay.ahead = 0
     browser.open(f"{stage.near.origin}/phone/")
     account_settings(browser, "The Shop")
     browser.press("Compare with the relay")
