@@ -1,22 +1,15 @@
-// The start of the app: takes the link out of the address bar, checks the browser, and shows the
-// first screen.
+// The start of the app: checks the browser, and shows the first screen, or the page of a link to the
+// own account.
 
 import { App } from "./app.js";
 import { missing } from "./capabilities.js";
 import { fill, h, heading, note } from "./elements.js";
 import { productEnvironment } from "./environment.js";
+import { firstFragment, takeFragment } from "./fragment.js";
 import { readAccountLink } from "./own-account.js";
 import { linked } from "./screen-linked.js";
 import { language, loadLanguage, suitable, t } from "./texts.js";
 
-/** Takes the fragment out of the address bar: it may have the code of an activation. */
-function takeFragment() {
-  const fragment = location.hash.slice(1);
-  if (fragment !== "") history.replaceState(history.state, "", location.pathname);
-  return fragment;
-}
-
-const first = takeFragment();
 // The page that opened this one, if any, gets no hold on it.
 window.opener = null;
 
@@ -28,12 +21,12 @@ async function start() {
   document.documentElement.lang = language();
   // The policy of the page forbids frames; a browser that ignores it must not show the app either.
   if (window.top !== window) return stop(t("inFrame"));
-  const account = readAccountLink(first);
+  const account = readAccountLink(firstFragment);
   if (account) return showAccount(account.link);
   const lack = await missing();
   if (lack) return stop(t(lack));
   const app = new App(await productEnvironment(language));
-  await app.start(first);
+  await app.start(firstFragment);
   // A link that is opened while the app is open changes the fragment alone.
   addEventListener("hashchange", () => app.openFragment(takeFragment()));
   document.documentElement.dataset.ready = "true";

@@ -15,6 +15,7 @@ extension AppFile {
         elementsJS,
         enrolmentJS,
         environmentJS,
+        fragmentJS,
         icon192PNG,
         icon512PNG,
         iconSVG,

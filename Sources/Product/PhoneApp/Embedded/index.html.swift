@@ -22,6 +22,7 @@ extension AppFile {
             <link rel="stylesheet" href="/phone/base.css">
             <link rel="stylesheet" href="/phone/app.css">
             <link rel="stylesheet" href="/phone/parts.css">
+            <script type="module" src="/phone/fragment.js"></script>
             <script type="module" src="/phone/main.js"></script>
             </head>
             <body>

@@ -144,11 +144,13 @@ def older_relay(stage):
     """a relay that does not know the route hides the section"""
     browser, relay = stage.browser("self"), stage.near.relay
     relay.policy["account"] = False
-    account_settings(browser, "The Shop")
-    browser.press("Compare with the relay")
-    browser.says("The clock of this device is right.")
-    assert not browser.named("Show phones, factors and logins")
-    relay.policy["account"] = True
+    try:
+        account_settings(browser, "The Shop")
+        browser.press("Compare with the relay")
+        browser.says("The clock of this device is right.")
+        assert not browser.named("Show phones, factors and logins")
+    finally:
+        relay.policy["account"] = True
     browser.tab("home")
     account_settings(browser, "The Shop")
     browser.until(lambda: browser.named("Show phones, factors and logins"), "the section")
@@ -263,6 +265,21 @@ def refused_account_links(stage):
     stage.close("linked")
 
 
+def early_fragment(stage):
+    """the link leaves the address even if the app cannot be loaded"""
+    browser, relay = stage.browser("plain"), stage.near.relay
+    browser.cdp("Network.enable", {})
+    browser.cdp("Network.setBlockedURLs", {"urls": ["*/phone/app.js"]})
+    link = relay.link("liam")
+    browser.driver.get("about:blank")
+    browser.driver.get(f"{stage.near.origin}/phone/#account={link}")
+    browser.until(lambda: browser.driver.current_url == f"{stage.near.origin}/phone/", "the address without the link")
+    assert browser.script("return document.documentElement.dataset.ready ?? null") is None
+    browser.cdp("Network.setBlockedURLs", {"urls": []})
+    # The browser tells of the file that was blocked.
+    browser.complaints()
+
+
 def linked_without_storage(stage):
     """the page of a link needs neither storage nor a service worker, and is German where the browser is"""
     browser, relay = stage.browser("plain"), stage.near.relay
@@ -279,4 +296,4 @@ def linked_without_storage(stage):
 
 
 ALL = (
-    own_account, late_report, lost_phone, older_relay, hostile_account, linked_account, refused_account_links, linked_without_storage)
+    own_account, late_report, lost_phone, older_relay, hostile_account, linked_account, refused_account_links, early_fragment, linked_without_storage)
