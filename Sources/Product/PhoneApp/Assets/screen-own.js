@@ -10,16 +10,24 @@ import { devicesPart, factorsPart, failureText, lostPart, loginsPart } from "./o
 import { reportView } from "./report-view.js";
 import { t } from "./texts.js";
 
+/** The phones whose relays know the route: nothing on their screens moves after the first time. */
+const offered = new Set();
+
 /**
  * The section on the screen of an account that leads to the own account. It is hidden until the
  * relay has answered, and stays so if the relay does not know the route.
  */
 export function ownSection(app, phone) {
+  const { id } = phone();
   const section = h(
-    "section", { class: "stack tight", id: "own", hidden: true }, h("h2", {}, t("own")), h("p", { class: "muted" }, t("ownAbout")),
-    button(t("ownShow"), () => app.shell.go("own", phone().id)));
+    "section", { class: "stack tight", id: "own", hidden: !offered.has(id) }, h("h2", {}, t("own")), h("p", { class: "muted" }, t("ownAbout")),
+    button(t("ownShow"), () => app.shell.go("own", id)));
+  if (offered.has(id)) return section;
   new PhoneAccount(app.responder(phone())).fetch().then(
-    () => { section.hidden = false; },
+    () => {
+      offered.add(id);
+      section.hidden = false;
+    },
     (error) => {
       if (!(error instanceof CallFailure)) throw error;
       section.hidden = isUnknownRoute(error) || isUnbound(error);

@@ -35,7 +35,8 @@ class Accounts:
         return next(one["username"] for one in self.activations.values() if one["token"] == claims["id_token"])
 
     def can_report(self, one, by):
-        return one["login"] is not None and one.get("reason") != "fraud" and (by, one["challenge"]) not in self.reported
+        # A phone answers an open login; a link reports it, too.
+        return (one["login"] is not None or by == "link") and one.get("reason") != "fraud" and (by, one["challenge"]) not in self.reported
 
     def account(self, username, device=None):
         """The answer for a phone, or for a link if there is no phone."""
