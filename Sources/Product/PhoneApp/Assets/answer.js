@@ -19,8 +19,8 @@ export async function answerWith(app, entry, decision, tell) {
   if (decision.word === "approve" && decision.pin && !phone.pinSecret) return { text: t("pinMissing") };
   const responder = app.responder(phone);
   let signed = null;
-  try {
-    signed = await sign(app, responder, entry, decision, tell);
+  const attempt = async (checksOwner) => {
+    signed = await sign(app, responder, entry, { ...decision, checksOwner }, tell);
     if (!signed) return { text: t("ownerFailed") };
     tell(t("sending"));
     const outcome = await deliver(responder, signed, until, (error) => {
@@ -30,15 +30,29 @@ export async function answerWith(app, entry, decision, tell) {
     const result = ended(decision.word, outcome, visible(question.context.displayName));
     await app.record(recordOf(phone, question.context, decision.word, outcome));
     return result;
-  } catch (error) {
-    if (!(error instanceof CallFailure)) throw error;
-    const isChecked = Boolean(signed?.body.webauthn);
-    return refusal(error, { hasPasskey: Boolean(phone.passkey), isChecked, website: visible(question.context.displayName) });
+  };
+  for (let checksOwner = true; ; checksOwner = false) {
+    try {
+      return await attempt(checksOwner);
+    } catch (error) {
+      if (!(error instanceof CallFailure)) throw error;
+      const isChecked = Boolean(signed?.body.webauthn);
+      if (isChecked && isUntaken(error) && (await goesWithout("ownerUntaken", "ownerUntakenText"))) continue;
+      return refusal(error, { hasPasskey: Boolean(phone.passkey), isChecked, website: visible(question.context.displayName) });
+    }
   }
 }
 
+/** Whether a relay of an older version does not know assertions. */
+const isUntaken = (error) =>
+  error.status === 400 && Array.isArray(error.body.errors) && error.body.errors.some((one) => one?.parameter === "webauthn");
+
+/** Asks whether to approve without the check of the owner. */
+const goesWithout = (title, text) =>
+  confirm({ title: t(title), text: t(text), yes: t("ownerWithout"), no: t("back"), kind: null });
+
 /** Signs once. Null if the owner was not verified, and the person does not go on without. */
-async function sign(app, responder, entry, { word, number, pin = null }, tell) {
+async function sign(app, responder, entry, { word, number, pin = null, checksOwner }, tell) {
   const { phone } = responder;
   const { question } = entry;
   const { demands } = question;
@@ -50,7 +64,7 @@ async function sign(app, responder, entry, { word, number, pin = null }, tell) {
     const key = await pinKey(pin, phone.pinSecret, "pin");
     proofs.pin = (jws) => key.sign(jws);
   }
-  const withOwner = word === "approve" && Boolean(phone.passkey);
+  const withOwner = word === "approve" && checksOwner && Boolean(phone.passkey);
   if (withOwner) {
     tell(t("ownerAsked"));
     const decided = { word, number, place, posture, uv: "passcode", uvAge: demands.needsOwner ? 0 : undefined };
@@ -58,10 +72,7 @@ async function sign(app, responder, entry, { word, number, pin = null }, tell) {
       return await responder.sign(question, decided, { ...proofs, owner: (jws) => assertOwner(phone.passkey, jws) });
     } catch (error) {
       if (error instanceof CallFailure) throw error;
-      const isSure = await confirm({
-        title: t("ownerTitle"), text: t("ownerText"), yes: t("ownerWithout"), no: t("back"), kind: null,
-      });
-      if (!isSure) return null;
+      if (!(await goesWithout("ownerTitle", "ownerText"))) return null;
     }
   }
   return responder.sign(question, { word, number, place, posture, uv: "none" }, proofs);

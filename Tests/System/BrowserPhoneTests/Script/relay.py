@@ -40,7 +40,7 @@ class Relay(Accounts):
         self.nonce, self.used = "n1", set()
         # The clock of the relay, ahead of that of this machine.
         self.ahead = 0
-        self.policy = {"wait": None, "codes": True, "needs_uv": False, "down": False, "account": True}
+        self.policy = {"wait": None, "codes": True, "needs_uv": False, "down": False, "account": True, "assertions": True}
         self.unlock = None
         self.application_server_key = encode(b"\x04" + secrets.token_bytes(64))
 
@@ -205,6 +205,8 @@ class Relay(Accounts):
 
     def decide(self, device, body, approves):
         assert set(body) <= {"challenge", "answer", "webauthn", "pin_signature"}, body
+        if "webauthn" in body and not self.policy["assertions"]:
+            raise Refusal(400, "invalid", errors=[{"parameter": "webauthn", "code": "unknown", "message": "is unknown"}])
         one = self.challenges.get(body["challenge"])
         if one is None:
             raise Refusal(404, "not_found")

@@ -59,6 +59,27 @@ def owner_demanded(stage):
     browser.press("Done")
 
 
+def older_relay_without_check(stage):
+    """a relay of an older version refuses the check, and the person can approve without it"""
+    browser, relay = stage.browser("two"), stage.near.relay
+    relay.policy.update(assertions=False, needs_uv=False)
+    try:
+        challenge = opened(browser, relay, "bob")
+        browser.press("Approve")
+        browser.says("The relay does not know this check")
+        stage.looks.look(browser, "09-older-relay")
+        browser.press("Back", "dialog button")
+        browser.says("That did not work: the relay answered 400, invalid: invalid.")
+        browser.press("Approve")
+        browser.says("The relay does not know this check")
+        browser.press("Approve without the check", "dialog button")
+        browser.heading("Approved")
+        assert relay.decided(challenge)["uv"] == "none"
+        browser.press("Done")
+    finally:
+        relay.policy.update(assertions=True, needs_uv=True)
+
+
 def passkey_lost(stage):
     """if the passkey was deleted from the device, the app says what to do, and rejecting still works"""
     browser, relay = stage.browser("two"), stage.near.relay
@@ -145,4 +166,4 @@ def place(stage):
     assert told(approve(asks_place=True)) is None, "the person has changed the choice"
 
 
-ALL = (owner_fails, owner_demanded, passkey_lost, no_passkey, place)
+ALL = (owner_fails, owner_demanded, older_relay_without_check, passkey_lost, no_passkey, place)
