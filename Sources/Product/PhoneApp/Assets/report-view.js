@@ -60,8 +60,9 @@ export function reportView({ login, context, send, back, reported = () => {} }) 
   return {
     node,
     start: (front) => {
-      reading.start(front);
+      front.parentElement.scrollTop = 0;
       head.focus();
+      reading.start(front);
     },
     leave: () => reading.stop(),
   };

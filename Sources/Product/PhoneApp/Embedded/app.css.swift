@@ -17,7 +17,14 @@ extension AppFile {
             #screen {
               overflow-y: auto;
               overscroll-behavior: contain;
-              padding: 1.25rem max(1.25rem, env(safe-area-inset-right)) 2rem max(1.25rem, env(safe-area-inset-left));
+              padding: 1.25rem max(1.25rem, env(safe-area-inset-right)) 0 max(1.25rem, env(safe-area-inset-left));
+            }
+
+            /* No padding: a sticky element would stay above it, and the screen would show below the element. */
+            #screen::after {
+              content: "";
+              display: block;
+              height: 2rem;
             }
 
             #screen > * {
@@ -214,7 +221,8 @@ extension AppFile {
               }
 
               .banner { grid-column: 1 / -1; }
-              #screen { padding-block: 2.5rem; }
+              #screen { padding-top: 2.5rem; }
+              #screen::after { height: 2.5rem; }
               #screen { grid-area: 2 / 2; }
 
               .tabs {

@@ -65,8 +65,9 @@ extension AppFile {
               return {
                 node,
                 start: (front) => {
-                  reading.start(front);
+                  front.parentElement.scrollTop = 0;
                   head.focus();
+                  reading.start(front);
                 },
                 leave: () => reading.stop(),
               };

@@ -161,6 +161,12 @@ def not_whole(stage):
     browser.says("You can answer when you have seen the whole request.")
     stage.looks.look(browser, "08-not-whole")
     browser.script("document.getElementById('screen').scrollTop = 0")
+    # What the button for the rest covers counts as unseen, and nothing shows below it.
+    edges = browser.script("""
+        const [screen, rest] = [document.getElementById("screen"), document.querySelector(".rest")].map((one) => one.getBoundingClientRect().bottom);
+        return [screen, rest];
+    """)
+    assert abs(edges[0] - edges[1]) < 1, edges
     assert not any(one.is_enabled() for one in buttons(browser).values())
     # A script that presses a disabled button, or submits the form, sends nothing either.
     browser.script("""
