@@ -3,116 +3,17 @@
 PROGRAMS is the directory of twoefay and twoefayd, and the ports are those of the relay and of its listener for browsers. The packages of dev/need must be in PYTHONPATH.
 """
 
-import http.client
-import json
 import os
-import re
 import shutil
-import socket
-import ssl
-import subprocess
 import sys
 import tempfile
-import time
 import traceback
 
 from browser import Browser
+from person import answer, bound, settings
+from realrelay import RealRelay, free_port
 from server import make_certificate
 from statements import spki_pin
-from steps import open_request, whole
-
-POLICIES = {"answers": "signed", "factors": "push,totp", "phone-codes": "again", "pin": "optional", "guesses": "100"}
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-class RealRelay:
-    """A relay in its own directory, with a listener for browsers at `origin`."""
-
-    def __init__(self, programs, directory, certificate, port, browsers):
-        self.programs, self.directory, self.port = programs, directory, port
-        self.origin = f"https://localhost:{browsers}"
-        self.settings = os.path.join(directory, "twoefay.yaml")
-        self.tool("init", directory, "--listen", f"127.0.0.1:{self.port}")
-        with open(self.settings) as file:
-            text = file.read()
-        for name, value in (("listen", f"127.0.0.1:{browsers}"), ("origin", self.origin), ("certificate", certificate), ("key", certificate)):
-            text, count = re.subn(rf"(\nphone:\n(?:  .*\n)*?)  # {name}: .*\n", rf"\g<1>  {name}: {value}\n", text)
-            assert count == 1, name
-        with open(self.settings, "w") as file:
-            file.write(text)
-        self.tool("--config", self.settings, "website", "add", "shop", "--out", directory,
-                  *(word for name, value in POLICIES.items() for word in (f"--{name}", value)))
-        self.log = open(os.path.join(directory, "log"), "w")
-        self.process = subprocess.Popen(
-            [os.path.join(programs, "twoefayd"), "--config", self.settings], stdin=subprocess.DEVNULL, stderr=self.log)
-        self.website = ssl.create_default_context(cafile=os.path.join(directory, "ca.pem"))
-        self.website.load_cert_chain(os.path.join(directory, "shop.pem"), os.path.join(directory, "shop.key"))
-        while True:
-            try:
-                with socket.create_connection(("127.0.0.1", self.port)):
-                    break
-            except ConnectionRefusedError:
-                assert self.process.poll() is None, "the relay does not start"
-                time.sleep(0.05)
-
-    def tool(self, *words):
-        subprocess.run([os.path.join(self.programs, "twoefay"), *words], check=True, stdout=subprocess.DEVNULL)
-
-    def end(self):
-        self.process.terminate()
-        self.process.wait()
-        self.log.close()
-
-    def ask(self, method, path, body):
-        """A request of the website, with whatever answer: (status, object)."""
-        connection = http.client.HTTPSConnection("localhost", self.port, context=self.website)
-        connection.request(method, path, json.dumps(body), {"content-type": "application/json"})
-        answer = connection.getresponse()
-        content = answer.read()
-        connection.close()
-        return answer.status, json.loads(content) if content else None
-
-    def call(self, method, path, body):
-        status, found = self.ask(method, path, body)
-        assert status < 300, (method, path, status, found)
-        return found
-
-    def login(self, username, **more):
-        return self.call("POST", "/login", {"username": username, **more})
-
-
-def bound(browser, activation):
-    """Opens the link of an activation, and agrees."""
-    browser.open(activation["link"])
-    browser.heading("Add this phone?")
-    browser.press("Add this phone")
-
-
-def settings(browser):
-    browser.tab("settings")
-    browser.heading("Settings")
-    browser.element("#screen .entry").click()
-
-
-def answer(browser, opened, number, heading, word="Approve", pin=None):
-    open_request(browser, opened["challenge"])
-    finish(browser, number, heading, word, pin)
-
-
-def finish(browser, number, heading, word="Approve", pin=None):
-    whole(browser)
-    if number is not None:
-        browser.fill("Number on the website", number)
-    if pin is not None:
-        browser.fill("PIN", pin)
-    browser.press(word)
-    browser.heading(heading)
-    browser.press("Done")
 
 
 def logins(browser, relay):
