@@ -1,7 +1,7 @@
 import Glibc
 
-/// Scripts in Python that drive a browser, and what they need: Debian's Chromium with its driver, and
-/// the Python packages that `dev/need` installs.
+/// Scripts in Python that drive a browser, and what they need: Debian's Chromium with its driver, or
+/// Debian's Firefox, and the Python packages that `dev/need` installs.
 public enum ChromiumScript {
     private static let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
     private static let packages = "\(root)/.build/python"
@@ -9,9 +9,13 @@ public enum ChromiumScript {
     public static let axe = "\(packages)/axe_playwright_python/axe.min.js"
 
     public static var canRun: Bool {
-        program("chromium") != nil && program("chromedriver") != nil && access(axe, R_OK) == 0
-            && access("\(packages)/selenium/__init__.py", R_OK) == 0
+        program("chromium") != nil && program("chromedriver") != nil && access(axe, R_OK) == 0 && hasSelenium
     }
+
+    /// Whether a script can drive Firefox, which needs no driver.
+    public static var canRunFirefox: Bool { program("firefox-esr") != nil && hasSelenium }
+
+    private static var hasSelenium: Bool { access("\(packages)/selenium/__init__.py", R_OK) == 0 }
 
     /// Runs a script with a home directory of its own, so that the browser's files do not mix with
     /// those of the person who runs the tests.

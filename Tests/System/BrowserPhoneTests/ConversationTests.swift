@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// A person who uses the phone's web app in Chromium.
+/// A person who uses the phone's web app in Chromium, and in Firefox.
 @Suite("The phone's web app in a browser", .timeLimit(.minutes(20)), .mayBlock) struct ConversationTests {
     private static let scripts =
         #filePath.split(separator: "/").dropLast().map { "/\($0)" }.joined() + "/Script"
@@ -22,6 +22,17 @@ import Testing
         let ended = try await ChromiumScript.run(
             "\(Self.scripts)/real.py", [programs] + ports.map { "\($0.port)" })
         #expect(ended.status == 0 && ended.output.hasSuffix("ok: a goodbye\n"), "\(ended.output)\(ended.errors)")
+        withExtendedLifetime(ports) {}
+    }
+
+    /// The relay sends pushes to a push service of the test, and Firefox decrypts them.
+    @Test(.enabled(if: ChromiumScript.canRunFirefox, "Firefox or selenium is not installed"))
+    func firefoxDecryptsPushes() async throws {
+        let ports = [try FreePort(), try FreePort()]
+        let programs = try BuiltProgram.twoefayd.path.split(separator: "/").dropLast().map { "/\($0)" }.joined()
+        let ended = try await ChromiumScript.run(
+            "\(Self.scripts)/firefox.py", [programs] + ports.map { "\($0.port)" })
+        #expect(ended.status == 0 && ended.output.hasSuffix("\n0 faults\n"), "\(ended.output)\(ended.errors)")
         withExtendedLifetime(ports) {}
     }
 }

@@ -66,16 +66,19 @@ class RealRelay:
         self.process.wait()
         self.log.close()
 
-    def ask(self, method, path, body):
+    def ask(self, method, path, body=None):
         """A request of the website, with whatever answer: (status, object)."""
         connection = http.client.HTTPSConnection("localhost", self.port, context=self.website)
-        connection.request(method, path, json.dumps(body), {"content-type": "application/json"})
+        if body is None:
+            connection.request(method, path)
+        else:
+            connection.request(method, path, json.dumps(body), {"content-type": "application/json"})
         answer = connection.getresponse()
         content = answer.read()
         connection.close()
         return answer.status, json.loads(content) if content else None
 
-    def call(self, method, path, body):
+    def call(self, method, path, body=None):
         status, found = self.ask(method, path, body)
         assert status < 300, (method, path, status, found)
         return found
