@@ -3,17 +3,24 @@
 PROGRAMS is the directory of twoefay and twoefayd, and the ports are those of the relay and of its listener for browsers. The packages of dev/need must be in PYTHONPATH.
 """
 
+import base64
+import hashlib
+import json
 import os
 import shutil
 import sys
 import tempfile
 import traceback
 
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+
 from browser import Browser
 from person import answer, bound, settings
 from realrelay import RealRelay, free_port
 from server import make_certificate
 from statements import spki_pin
+from steps import open_request, whole
 
 
 def logins(browser, relay):
@@ -33,6 +40,56 @@ def logins(browser, relay):
     answer(browser, opened, str((int(number) + 1) % 10 ** len(number)).zfill(len(number)), "Not approved")
     answer(browser, relay.login("alice"), None, "Rejected", "Reject")
     print("ok: a wrong number and a denial", flush=True)
+
+
+def owner(browser, relay):
+    """The phone of somebody whose device can check its owner. The relay judges the check, and the website gets it."""
+    authenticator = browser.authenticator()
+    bound(browser, relay.call("POST", "/register", {"username": "carol"})["activation"])
+    browser.heading("Phone added")
+    browser.press("I have written it down")
+    if browser.named("Not now"):
+        browser.press("Not now")
+    phone, = relay.call("GET", "/user/carol", None)["devices"]
+    assert phone["platform"] == "web" and phone["app"] == relay.origin, phone
+    assert phone["webauthn"]["rp"] == "localhost" and phone["webauthn"]["jwk"]["crv"] == "P-256", phone
+    opened = relay.login("carol")
+    browser.tab("home")
+    answer(browser, opened, opened["number"], "Approved")
+    told = relay.call("POST", "/auth", {"challenge": opened["challenge"]})
+    # The relay serves this page itself.
+    assert (told["login"], told["app"], told["assurance"]) == ("success", relay.origin, "substantial"), told
+    assert is_assertion(told, phone), told
+    print("ok: a request is approved with the check of the owner", flush=True)
+    browser.verifies(authenticator, False)
+    opened = relay.login("carol")
+    open_request(browser, opened["challenge"])
+    whole(browser)
+    browser.fill("Number on the website", opened["number"])
+    browser.press("Approve")
+    browser.says("The device did not confirm you")
+    browser.press("Approve without the check", "dialog button")
+    browser.heading("Approved")
+    browser.press("Done")
+    told = relay.call("POST", "/auth", {"challenge": opened["challenge"]})
+    assert told["login"] == "success" and "webauthn" not in told, told
+    print("ok: a request is approved without the check", flush=True)
+
+
+def is_assertion(told, phone):
+    """Whether the website's own check of the owner's assertion over the receipt succeeds."""
+    data, client, signature = (unbase64(told["webauthn"][name]) for name in ("authenticator_data", "client_data", "signature"))
+    challenge = hashlib.sha256(told["receipt"].rpartition(".")[0].encode()).digest()
+    seen = json.loads(client)
+    x, y = (int.from_bytes(unbase64(phone["webauthn"]["jwk"][name]), "big") for name in "xy")
+    key = ec.EllipticCurvePublicNumbers(x, y, ec.SECP256R1()).public_key()
+    key.verify(signature, data + hashlib.sha256(client).digest(), ec.ECDSA(hashes.SHA256()))
+    return (seen["type"], unbase64(seen["challenge"]), seen["origin"]) == ("webauthn.get", challenge, phone["app"]) and (
+        data[:32] == hashlib.sha256(phone["webauthn"]["rp"].encode()).digest() and data[32] & 5 == 5)
+
+
+def unbase64(text):
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def change_pin(browser, how, **fields):
@@ -100,6 +157,7 @@ def main(programs, port=None, browsers=None):
             logins(people[0], relay)
             codes_and_pin(people[0], relay)
             move(*people, relay)
+            owner(people[0], relay)
             return 0
         except Exception:
             traceback.print_exc()
