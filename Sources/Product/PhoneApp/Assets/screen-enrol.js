@@ -59,7 +59,8 @@ export function enrol(app, { activation, phone: begun }) {
 
   const begin = async (name, passkey) => {
     // The browser may say no; the settings then show it.
-    await navigator.storage?.persist?.().catch(() => false);
+    // A browser may ask the person, and wait for the answer. The phone does not.
+    navigator.storage?.persist?.().catch(() => false);
     const phone = known() ?? (await beginEnrolment(activation, { name, passkey, app: app.environment.origin }));
     // Store the phone before the first request, because the relay may bind it at once.
     await app.save(phone);

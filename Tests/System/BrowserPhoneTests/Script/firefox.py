@@ -45,7 +45,7 @@ class Run:
             self.browser = Firefox(
                 shutil.which("firefox-esr"), os.path.join(directory, "firefox"), authority.der, self.relay.origin,
                 {"dom.push.serverURL": self.push.address, "dom.push.testing.allowInsecureServerURL": True})
-            self.browser.permit("desktop-notification", "persistent-storage")
+            self.browser.permit("desktop-notification")
             self.browser.size(390, 844)
         except BaseException:
             self.end()
