@@ -129,7 +129,8 @@ struct Template: Sendable {
             rest = rest[rest.index(after: end)...]
             guard let found = Placeholder(rawValue: name), key.placeholders.contains(found) else {
                 let known = key.placeholders.map { "{\($0.rawValue)}" }.joined(separator: ", ")
-                let why = ["code", "link"].contains(name) && key.isOneLine ? ", because mail servers log subjects" : ""
+                let isSecret = ["code", "link", "account"].contains(name)
+                let why = isSecret && key.isOneLine ? ", because mail servers log subjects" : ""
                 throw Fault(message: "must not contain {\(name)}\(why); allowed are \(known)")
             }
             return found

@@ -16,14 +16,17 @@ public struct TemplateValues: Sendable {
     public var device: String?
     public var time: Timestamp?
     public var lost: LostFactor?
+    /// The link to the person's account; secret, because whoever has it can read the account.
+    public var account: Secret?
     /// The name of the lost factor in the language of the mail.
     var lostName: String?
 
     public init(
         website: String, code: Secret? = nil, link: Secret? = nil, minutes: Int? = nil, ip: String? = nil,
         place: String? = nil, service: String? = nil, device: String? = nil, time: Timestamp? = nil,
-        lost: LostFactor? = nil
+        lost: LostFactor? = nil, account: Secret? = nil
     ) {
+        self.account = account
         self.website = website
         self.code = code
         self.link = link
@@ -56,6 +59,7 @@ public struct TemplateValues: Sendable {
             case .website: Self.cut(website, nameCharacters) ?? "?"
             case .code: code.map { String(decoding: $0.reveal(), as: UTF8.self) }
             case .link: link.map { String(decoding: $0.reveal(), as: UTF8.self) }
+            case .account: account.map { String(decoding: $0.reveal(), as: UTF8.self) }
             case .minutes: minutes.map { String(PluralRule.bounded($0)) }
             case .ip: ip
             case .place: place
@@ -64,7 +68,8 @@ public struct TemplateValues: Sendable {
             case .time: time.map { Self.clock($0) }
             case .lost: lostName
             }
-        return text.flatMap { Self.cut($0, placeholder == .link ? Self.linkCharacters : Self.characters) }
+        let isLink = placeholder == .link || placeholder == .account
+        return text.flatMap { Self.cut($0, isLink ? Self.linkCharacters : Self.characters) }
     }
 
     /// Formats a time as `2026-11-22 01:02 UTC`: the same in all languages, with an unambiguous

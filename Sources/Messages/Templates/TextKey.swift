@@ -107,7 +107,9 @@ enum TextKey: Hashable, Sendable {
         case .name: []
         // Mail servers write subjects into their logs, so a subject has no code.
         case .subject(let letter): Self.codes.contains(letter) ? Self.ofCodes.filter { $0 != .code } : Self.ofEvents
-        case .body(let letter): Self.codes.contains(letter) ? Self.ofCodes : Self.ofEvents
+        // The address may not be the user's yet.
+        case .body(.addressCode): Self.ofCodes
+        case .body(let letter): (Self.codes.contains(letter) ? Self.ofCodes : Self.ofEvents) + [.account]
         case .note: Self.ofCodes
         }
     }
@@ -119,14 +121,14 @@ enum TextKey: Hashable, Sendable {
 
 /// A placeholder in a template.
 enum Placeholder: String, Sendable, CaseIterable {
-    case website, code, link, minutes, ip, place, service, device, time, lost
+    case website, code, link, minutes, ip, place, service, device, time, lost, account
 
     /// Whether the value is known whenever the text is sent. The other values may be missing, and
     /// then their lines are left out.
     var isAlwaysKnown: Bool {
         switch self {
         case .website, .code, .link, .minutes, .time, .lost: true
-        case .ip, .place, .service, .device: false
+        case .ip, .place, .service, .device, .account: false
         }
     }
 }

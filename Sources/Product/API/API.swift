@@ -66,6 +66,7 @@ public final class API: Handler {
             + Decide.routes
             + LoginResults.routes
             + PendingList.routes + PushKeys.routes + Clock.routes + RevocationLists.routes + Notices.routes
+            + Accounts.routes
             + Recovery.routes + WebhookSecrets.routes + WebsiteRenewals.routes
             + Documentation.routes)
     let documentation: Documentation

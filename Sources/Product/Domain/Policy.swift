@@ -32,6 +32,14 @@ public enum Addresses: String, Sendable, CaseIterable {
     case confirmed
 }
 
+/// The messages in which users get a link to their account.
+public enum AccountLinks: String, Sendable, CaseIterable {
+    /// None.
+    case none
+    /// Mails with login codes, and those about account events.
+    case mail
+}
+
 /// The effect of a wrong code on its challenge. Each wrong code is counted, too.
 public enum CodeRetries: String, Sendable, CaseIterable {
     /// The challenge stays open, and the user may try again.
@@ -78,6 +86,7 @@ public enum Toggle: String, Sendable, CaseIterable {
 
 /// The rules of a website for its logins, copied into each challenge when it is opened.
 public struct Policy: Equatable, Sendable {
+    public var accountLinks: AccountLinks = .none
     public var answers: Answers = .signed
     /// The lifetime of a challenge in seconds.
     public var lifetime = 300

@@ -23,8 +23,8 @@ extension Policy {
     }
 
     public static let keys = [
-        "addresses", "answers", "attestation-android", "attestation-ios", "certificate-tags", "code-deadline",
-        "code-retries", "devices",
+        "account-links", "addresses", "answers", "attestation-android", "attestation-ios", "certificate-tags",
+        "code-deadline", "code-retries", "devices",
         "enrolment", "factors", "further-factors", "guesses", "lifetime", "limit-held", "limit-logins-day",
         "limit-logins-minute", "limit-mails-day", "limit-mails-month", "limit-outage-messages", "limit-pushes-day",
         "limit-texts-day",
@@ -49,6 +49,7 @@ extension Policy {
     /// Sets a policy from its text. The message of a fault says which values are valid.
     public mutating func set(_ key: String, to text: String) throws(Fault) {
         switch key {
+        case "account-links": accountLinks = try Self.word(key, text)
         case "addresses": addresses = try Self.word(key, text)
         case "answers": answers = try Self.word(key, text)
         case "attestation-android": attestation.android = try Self.word(key, text)
@@ -106,6 +107,7 @@ extension Policy {
     /// The text of each policy but the limits. A table, because each login writes all of them, and a
     /// switch over strings compares one after the other.
     private static let texts: [String: @Sendable (Policy) -> String] = [
+        "account-links": { $0.accountLinks.rawValue },
         "addresses": { $0.addresses.rawValue },
         "answers": { $0.answers.rawValue },
         "attestation-android": { $0.attestation.android.rawValue },

@@ -18,7 +18,7 @@ public typealias RelayStore = AuthenticationStore & RegisterStore & ActivateStor
     & RevocationStore
     & WebhookStore
     & HeartbeatStore
-    & RetentionStore & RecoveryStore
+    & RetentionStore & RecoveryStore & AccountStore
     & IdempotencyStore
     & KeyRotationStore & RollingKeyStore & WebhookSecretStore & PersonalSealingStore
     & WebsiteKeyStore & WebsiteRenewalStore & StatedPinStore & WebsiteUsageStore
@@ -109,6 +109,8 @@ public final class Relay: Sendable {
     /// The installation's epoch, to which kept answers are bound.
     let epoch: [UInt8]
     public let nonces: Nonces
+    /// The key that signs the links to accounts.
+    let accountLinkKey: Secret
     let proofs = ProofReplayCache()
     let phoneKeys = PhoneKeyCache()
     /// The budget of each sender for DPoP proofs under keys that are not known to belong to a
@@ -119,6 +121,10 @@ public final class Relay: Sendable {
     /// The budget of each sender for goodbyes, which cost two signatures.
     let goodbyeBudget = SenderBudget()
     let reportBudget = ReportBudget()
+    /// The budget of each phone for requests for its user's account.
+    let accountBudget = ReportBudget()
+    /// The budget of each sender for requests with the link to an account.
+    let accountLinkBudget = SenderBudget()
     /// The budget of each phone for requests for the secret of its codes.
     let secretBudget = ReportBudget()
     /// The budget of each phone for tagged certificates.
@@ -189,6 +195,7 @@ public final class Relay: Sendable {
         userQuota = UserQuota(settings.quotas)
         epoch = keys.epoch
         nonces = Nonces(key: keys.proofs, epoch: keys.epoch, since: time.now(), randomness: randomness)
+        accountLinkKey = keys.accountLinks.locked()
         operations = Operations(key: keys.operations, randomness: randomness, time: time)
         id = operations.draw()
         metrics.show(heldRequests)

@@ -33,8 +33,10 @@ public final class RelayRig: Sendable {
     public var url: StorageURL { place.url }
     public var loop: EventLoop { loops.loops[0] }
 
-    public convenience init(_ kind: StoreKind, time: TestTime = TestTime(), seals: Bool = false) async throws {
-        try await self.init(over: try await kind.lent(), time: time, seals: seals)
+    public convenience init(
+        _ kind: StoreKind, time: TestTime = TestTime(), seals: Bool = false, browsers: BrowserAccess? = nil
+    ) async throws {
+        try await self.init(over: try await kind.lent(), time: time, seals: seals, browsers: browsers)
     }
 
     /// Creates another relay over the same store.
@@ -42,9 +44,12 @@ public final class RelayRig: Sendable {
         try await self.init(over: other.place, time: other.time)
     }
 
-    /// - Parameter seals: whether the store seals personal values.
+    /// - Parameters:
+    ///   - seals: whether the store seals personal values.
+    ///   - browsers: the addresses for phones in browsers.
     public init(
-        over place: FreshStore, time: TestTime, quotas: Quotas = Quotas(), seals: Bool = false
+        over place: FreshStore, time: TestTime, quotas: Quotas = Quotas(), seals: Bool = false,
+        browsers: BrowserAccess? = nil
     ) async throws {
         self.time = time
         self.place = place
@@ -63,7 +68,8 @@ public final class RelayRig: Sendable {
             certificate: authority.certificate, key: authority.key, revocationListURL: Self.origin + "/crl")
         relay = try Self.relay(
             over: store, push: pushes, mail: mails, texts: texts, webhooks: webhooks, phones: phones, time: time,
-            randomness: SystemRandomness(), log: log, isAlone: false, metrics: RelayMetrics(registry), quotas: quotas
+            randomness: SystemRandomness(), log: log, isAlone: false, metrics: RelayMetrics(registry), quotas: quotas,
+            browsers: browsers
         ) { [backgroundWork] work in backgroundWork.spawn(work) }
     }
 
@@ -99,12 +105,13 @@ public final class RelayRig: Sendable {
         time: any TimeSource,
         randomness: any Randomness, log: Log,
         isAlone: Bool, metrics: RelayMetrics = RelayMetrics(), quotas: Quotas = Quotas(),
-        rolling: RollingKeySettings = RollingKeySettings(),
+        rolling: RollingKeySettings = RollingKeySettings(), browsers: BrowserAccess? = nil,
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
     ) throws -> Relay {
         Relay(
             settings: Relay.Settings(
-                origin: origin, pin: SHA256.hash(Array("pin".utf8)), policy: Policy(), isAlone: isAlone,
+                origin: origin, browsers: browsers, pin: SHA256.hash(Array("pin".utf8)), policy: Policy(),
+                isAlone: isAlone,
                 quotas: quotas, rolling: rolling),
             store: store, push: push, couriers: MessageCouriers(mail: mail, texts: texts), webhooks: webhooks,
             phones: phones,

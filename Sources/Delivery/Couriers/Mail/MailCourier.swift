@@ -147,7 +147,7 @@ extension Message {
         case .code(let code):
             TemplateValues(
                 website: website, code: code.digits, minutes: TemplateValues.minutes(left: left), ip: code.ip,
-                place: code.place, service: code.service)
+                place: code.place, service: code.service, account: accountAddress)
         case .activation(let activation):
             TemplateValues(
                 website: website, code: activation.code, link: activation.link,
@@ -156,7 +156,8 @@ extension Message {
             TemplateValues(website: website, link: link, minutes: TemplateValues.minutes(left: left))
         case .recovery(.announcement(let cancel, let lost, let readyAt)):
             TemplateValues(website: website, link: cancel, time: readyAt, lost: lost.asLost)
-        case .announcement(_, let device, let time): TemplateValues(website: website, device: device, time: time)
+        case .announcement(_, let device, let time):
+            TemplateValues(website: website, device: device, time: time, account: accountAddress)
         }
     }
 }

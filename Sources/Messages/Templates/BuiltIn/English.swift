@@ -25,6 +25,7 @@ extension BuiltIn {
         "Place: {place}\n"
         "\n"
         "If you are not logging in right now, someone else may be trying to.\n"
+        "See your account, and report a login that was not you: {account}\n"
         "Do not share this code with anyone. {website} will never ask you for it.\n"
         msgstr[1] ""
         "Your code for logging in to {website}:\n"
@@ -38,6 +39,7 @@ extension BuiltIn {
         "Place: {place}\n"
         "\n"
         "If you are not logging in right now, someone else may be trying to.\n"
+        "See your account, and report a login that was not you: {account}\n"
         "Do not share this code with anyone. {website} will never ask you for it.\n"
 
         msgctxt "sms.login"
@@ -127,6 +129,8 @@ extension BuiltIn {
         "Time: {time}\n"
         "\n"
         "If this was not you, contact {website} immediately and have the phone removed.\n"
+        "\n"
+        "See your account and your last logins: {account}\n"
 
         msgctxt "mail.device.unbound.subject"
         msgid "A phone was removed from your account at {website}"
@@ -141,6 +145,8 @@ extension BuiltIn {
         "Time: {time}\n"
         "\n"
         "If this was not you, contact {website}.\n"
+        "\n"
+        "See your account and your last logins: {account}\n"
 
         msgctxt "mail.secret.delivered.subject"
         msgid "A phone now shows login codes for {website}"
@@ -155,6 +161,8 @@ extension BuiltIn {
         "Time: {time}\n"
         "\n"
         "If this was not you, contact {website} immediately and have the phone removed.\n"
+        "\n"
+        "See your account and your last logins: {account}\n"
 
         msgctxt "mail.device.certified.subject"
         msgid "A phone can now sign documents for {website}"
@@ -169,6 +177,8 @@ extension BuiltIn {
         "Time: {time}\n"
         "\n"
         "If this was not you, contact {website} immediately and have the phone removed.\n"
+        "\n"
+        "See your account and your last logins: {account}\n"
 
         msgctxt "mail.user.frozen.subject"
         msgid "Your account at {website} is blocked"
@@ -182,6 +192,8 @@ extension BuiltIn {
         "Time: {time}\n"
         "\n"
         "Someone may know your password: change it. To have the block lifted, contact {website}.\n"
+        "\n"
+        "See your account and your last logins: {account}\n"
 
         msgctxt "mail.user.locked.subject"
         msgid "Your account at {website} is locked"
@@ -195,6 +207,8 @@ extension BuiltIn {
         "Time: {time}\n"
         "\n"
         "If this was not you, someone may know your password: change it. To have your account unlocked, contact {website}.\n"
+        "\n"
+        "See your account and your last logins: {account}\n"
 
         msgctxt "mail.codes.locked.subject"
         msgid "Codes for your account at {website} are locked"
@@ -208,6 +222,8 @@ extension BuiltIn {
         "Time: {time}\n"
         "\n"
         "If this was not you, someone knows your password: change it. If you have no phone for this, contact {website}.\n"
+        "\n"
+        "See your account and your last logins: {account}\n"
 
         msgctxt "mail.pin.locked.subject"
         msgid "The PIN of a phone for your account at {website} is locked"
@@ -222,6 +238,8 @@ extension BuiltIn {
         "Time: {time}\n"
         "\n"
         "If this was you, reset the PIN in the app with the PUK that you wrote down. If this was not you, someone has your phone: contact {website}.\n"
+        "\n"
+        "See your account and your last logins: {account}\n"
 
         msgctxt "mail.pin.changed.subject"
         msgid "The PIN of a phone for your account at {website} was changed"
@@ -236,6 +254,8 @@ extension BuiltIn {
         "Time: {time}\n"
         "\n"
         "If this was not you, someone has your phone: contact {website} at once.\n"
+        "\n"
+        "See your account and your last logins: {account}\n"
 
         msgctxt "mail.puk.locked.subject"
         msgid "The PUK of a phone for your account at {website} is locked"
@@ -250,6 +270,8 @@ extension BuiltIn {
         "Time: {time}\n"
         "\n"
         "If this was you, and you have forgotten the PIN too, contact {website}. If this was not you, someone has your phone: contact {website} at once.\n"
+        "\n"
+        "See your account and your last logins: {account}\n"
 
         msgctxt "mail.unlock.issued.subject"
         msgid "A code that unlocks a phone for your account at {website} was given out"
@@ -264,6 +286,8 @@ extension BuiltIn {
         "Time: {time}\n"
         "\n"
         "If you have asked for it, type it into the app of this phone, and tell it to nobody. If you have not, someone may have your phone: contact {website} at once.\n"
+        "\n"
+        "See your account and your last logins: {account}\n"
 
         msgctxt "mail.temporary.issued.subject"
         msgid "A temporary code for your account at {website} was given out"
@@ -277,6 +301,8 @@ extension BuiltIn {
         "Time: {time}\n"
         "\n"
         "If you asked for it, you need do nothing. Never tell the code to anybody who calls you. If you did not ask for it, contact {website} at once: the help desk can revoke the code.\n"
+        "\n"
+        "See your account and your last logins: {account}\n"
 
         msgctxt "mail.temporary.used.subject"
         msgid "A temporary code was used for your account at {website}"
@@ -290,6 +316,8 @@ extension BuiltIn {
         "Time: {time}\n"
         "\n"
         "If this was you, you need do nothing. If this was not you, contact {website} at once: somebody else can use your account.\n"
+        "\n"
+        "See your account and your last logins: {account}\n"
 
         msgctxt "mail.recovery.link.subject"
         msgid "Get back into your account at {website}"
@@ -356,6 +384,8 @@ extension BuiltIn {
         "Time: {time}\n"
         "\n"
         "If this was not you, contact {website} immediately.\n"
+        "\n"
+        "See your account and your last logins: {account}\n"
 
         msgctxt "mail.recovery.cancelled.subject"
         msgid "Your login at {website} stays as it is"
@@ -369,5 +399,7 @@ extension BuiltIn {
         "Time: {time}\n"
         "\n"
         "If you did not ask for the replacement, somebody may read your mails: change your passwords, and tell {website}.\n"
+        "\n"
+        "See your account and your last logins: {account}\n"
         """#
 }

@@ -25,6 +25,7 @@ extension BuiltIn {
         "Ort: {place}\n"
         "\n"
         "Wenn Sie sich gerade nicht anmelden, versucht es möglicherweise eine andere Person.\n"
+        "Ihr Konto ansehen und eine fremde Anmeldung melden: {account}\n"
         "Geben Sie den Code nicht weiter. {website} wird Sie nie danach fragen.\n"
         msgstr[1] ""
         "Ihr Code für die Anmeldung bei {website}:\n"
@@ -38,6 +39,7 @@ extension BuiltIn {
         "Ort: {place}\n"
         "\n"
         "Wenn Sie sich gerade nicht anmelden, versucht es möglicherweise eine andere Person.\n"
+        "Ihr Konto ansehen und eine fremde Anmeldung melden: {account}\n"
         "Geben Sie den Code nicht weiter. {website} wird Sie nie danach fragen.\n"
 
         msgctxt "sms.login"
@@ -127,6 +129,8 @@ extension BuiltIn {
         "Zeitpunkt: {time}\n"
         "\n"
         "Wenn Sie das nicht waren, wenden Sie sich bitte sofort an {website} und lassen Sie das Telefon entfernen.\n"
+        "\n"
+        "Ihr Konto und Ihre letzten Anmeldungen ansehen: {account}\n"
 
         msgctxt "mail.device.unbound.subject"
         msgid "A phone was removed from your account at {website}"
@@ -141,6 +145,8 @@ extension BuiltIn {
         "Zeitpunkt: {time}\n"
         "\n"
         "Wenn Sie das nicht waren, wenden Sie sich bitte an {website}.\n"
+        "\n"
+        "Ihr Konto und Ihre letzten Anmeldungen ansehen: {account}\n"
 
         msgctxt "mail.secret.delivered.subject"
         msgid "A phone now shows login codes for {website}"
@@ -155,6 +161,8 @@ extension BuiltIn {
         "Zeitpunkt: {time}\n"
         "\n"
         "Wenn Sie das nicht waren, wenden Sie sich bitte sofort an {website} und lassen Sie das Telefon entfernen.\n"
+        "\n"
+        "Ihr Konto und Ihre letzten Anmeldungen ansehen: {account}\n"
 
         msgctxt "mail.device.certified.subject"
         msgid "A phone can now sign documents for {website}"
@@ -170,6 +178,8 @@ extension BuiltIn {
         "Zeitpunkt: {time}\n"
         "\n"
         "Wenn Sie das nicht waren, wenden Sie sich bitte sofort an {website} und lassen Sie das Telefon entfernen.\n"
+        "\n"
+        "Ihr Konto und Ihre letzten Anmeldungen ansehen: {account}\n"
 
         msgctxt "mail.user.frozen.subject"
         msgid "Your account at {website} is blocked"
@@ -183,6 +193,8 @@ extension BuiltIn {
         "Zeitpunkt: {time}\n"
         "\n"
         "Möglicherweise kennt jemand Ihr Passwort. Bitte ändern Sie es. Um die Sperre aufheben zu lassen, wenden Sie sich bitte an {website}.\n"
+        "\n"
+        "Ihr Konto und Ihre letzten Anmeldungen ansehen: {account}\n"
 
         msgctxt "mail.user.locked.subject"
         msgid "Your account at {website} is locked"
@@ -196,6 +208,8 @@ extension BuiltIn {
         "Zeitpunkt: {time}\n"
         "\n"
         "Wenn Sie das nicht waren, kennt möglicherweise jemand Ihr Passwort. Bitte ändern Sie es. Um Ihr Konto entsperren zu lassen, wenden Sie sich bitte an {website}.\n"
+        "\n"
+        "Ihr Konto und Ihre letzten Anmeldungen ansehen: {account}\n"
 
         msgctxt "mail.codes.locked.subject"
         msgid "Codes for your account at {website} are locked"
@@ -209,6 +223,8 @@ extension BuiltIn {
         "Zeitpunkt: {time}\n"
         "\n"
         "Wenn Sie das nicht waren, kennt jemand Ihr Passwort. Bitte ändern Sie es. Wenn Sie zum Zulassen kein Telefon haben, wenden Sie sich bitte an {website}.\n"
+        "\n"
+        "Ihr Konto und Ihre letzten Anmeldungen ansehen: {account}\n"
 
         msgctxt "mail.pin.locked.subject"
         msgid "The PIN of a phone for your account at {website} is locked"
@@ -223,6 +239,8 @@ extension BuiltIn {
         "Zeitpunkt: {time}\n"
         "\n"
         "Wenn Sie das waren, setzen Sie die PIN in der App mit der PUK zurück, die Sie aufgeschrieben haben. Wenn Sie das nicht waren, hat jemand Ihr Telefon: Wenden Sie sich bitte sofort an {website}.\n"
+        "\n"
+        "Ihr Konto und Ihre letzten Anmeldungen ansehen: {account}\n"
 
         msgctxt "mail.pin.changed.subject"
         msgid "The PIN of a phone for your account at {website} was changed"
@@ -237,6 +255,8 @@ extension BuiltIn {
         "Zeitpunkt: {time}\n"
         "\n"
         "Wenn Sie das nicht waren, hat jemand Ihr Telefon: Wenden Sie sich bitte sofort an {website}.\n"
+        "\n"
+        "Ihr Konto und Ihre letzten Anmeldungen ansehen: {account}\n"
 
         msgctxt "mail.puk.locked.subject"
         msgid "The PUK of a phone for your account at {website} is locked"
@@ -251,6 +271,8 @@ extension BuiltIn {
         "Zeitpunkt: {time}\n"
         "\n"
         "Wenn Sie das waren und auch die PIN vergessen haben, wenden Sie sich bitte an {website}. Wenn Sie das nicht waren, hat jemand Ihr Telefon: Wenden Sie sich bitte sofort an {website}.\n"
+        "\n"
+        "Ihr Konto und Ihre letzten Anmeldungen ansehen: {account}\n"
 
         msgctxt "mail.unlock.issued.subject"
         msgid "A code that unlocks a phone for your account at {website} was given out"
@@ -265,6 +287,8 @@ extension BuiltIn {
         "Zeitpunkt: {time}\n"
         "\n"
         "Wenn Sie ihn verlangt haben, geben Sie ihn in der App dieses Telefons ein und nennen Sie ihn niemandem. Wenn nicht, hat vielleicht jemand Ihr Telefon: Wenden Sie sich bitte sofort an {website}.\n"
+        "\n"
+        "Ihr Konto und Ihre letzten Anmeldungen ansehen: {account}\n"
 
         msgctxt "mail.temporary.issued.subject"
         msgid "A temporary code for your account at {website} was given out"
@@ -278,6 +302,8 @@ extension BuiltIn {
         "Zeitpunkt: {time}\n"
         "\n"
         "Wenn Sie darum gebeten haben, brauchen Sie nichts zu tun. Nennen Sie den Code niemandem, der Sie anruft. Wenn Sie nicht darum gebeten haben, wenden Sie sich bitte sofort an {website}: Der Support kann den Code widerrufen.\n"
+        "\n"
+        "Ihr Konto und Ihre letzten Anmeldungen ansehen: {account}\n"
 
         msgctxt "mail.temporary.used.subject"
         msgid "A temporary code was used for your account at {website}"
@@ -291,6 +317,8 @@ extension BuiltIn {
         "Zeitpunkt: {time}\n"
         "\n"
         "Wenn Sie das waren, brauchen Sie nichts zu tun. Wenn Sie das nicht waren, wenden Sie sich bitte sofort an {website}: Jemand anderes kann Ihr Konto benutzen.\n"
+        "\n"
+        "Ihr Konto und Ihre letzten Anmeldungen ansehen: {account}\n"
 
         msgctxt "mail.recovery.link.subject"
         msgid "Get back into your account at {website}"
@@ -357,6 +385,8 @@ extension BuiltIn {
         "Zeit: {time}\n"
         "\n"
         "Wenn Sie das nicht waren, wenden Sie sich sofort an {website}.\n"
+        "\n"
+        "Ihr Konto und Ihre letzten Anmeldungen ansehen: {account}\n"
 
         msgctxt "mail.recovery.cancelled.subject"
         msgid "Your login at {website} stays as it is"
@@ -370,5 +400,7 @@ extension BuiltIn {
         "Zeit: {time}\n"
         "\n"
         "Wenn Sie den Ersatz nicht gewünscht haben, liest vielleicht jemand Ihre Mails: Ändern Sie Ihre Passwörter, und verständigen Sie {website}.\n"
+        "\n"
+        "Ihr Konto und Ihre letzten Anmeldungen ansehen: {account}\n"
         """#
 }

@@ -117,6 +117,10 @@ enum Parameters {
         rule: { FieldRule.lines($0, limit: NoticeLimits.text) }
     ).like(FieldPattern.lines)
 
+    // Accounts.
+    static let accountLink = Field.opaque(
+        "link", limit: AccountLink.maxBytes, "A twoefay-account+jwt, from the fragment of the address in a mail")
+
     // Recoveries.
     static let recoveryToken = Field.opaque("token", limit: 64, "The token in the fragment of the mailed link")
     static let handle = Field.opaque("handle", limit: 64, "The handle from POST /recovery")

@@ -11,6 +11,9 @@ public struct RelayKeys: Sendable {
     public let proofs: Secret
     /// The installation's epoch; empty if its store was never restored from a copy.
     public private(set) var epoch: [UInt8] = []
+    /// The key that signs the links in mails with which people see their accounts. No message of a
+    /// nonce is as short as this label.
+    var accountLinks: Secret { Secret(HMAC.sha256(key: proofs, Array("twoefay account links".utf8))) }
 
     public init(operations: Secret, proofs: Secret) {
         self.operations = operations.locked()

@@ -271,6 +271,8 @@ enum Limit: String, CaseIterable {
     case goodbye
     /// A phone reported its status, or asked for its secret, too often: nothing is stored.
     case report
+    /// A phone or a sender asked for an account too often: nothing is read.
+    case account
     /// The text messages of a user, a country or a day are used up: no message is begun.
     case sms
     /// A quota is used up: the requests of a caller in work, or the held requests or the users of a

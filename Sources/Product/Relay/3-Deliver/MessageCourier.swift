@@ -66,13 +66,17 @@ public struct Message: Sendable {
     /// A BCP 47 tag.
     public let language: String?
     public let content: Content
+    /// The address of the page with the user's account; nil if the message has none. A courier does
+    /// not print it.
+    public let accountAddress: Secret?
     /// The time after which the message is not sent. A code expires at this time.
     public let expiresAt: Timestamp
 
     public init(
         id: OutboxEntryID, to: String, website: String, account: WebsiteID? = nil, name: String?, language: String?,
-        content: Content, expiresAt: Timestamp
+        content: Content, accountAddress: Secret? = nil, expiresAt: Timestamp
     ) {
+        self.accountAddress = accountAddress
         self.id = id
         self.to = to
         self.website = website

@@ -59,6 +59,12 @@ public struct MessageRow: Sendable {
     public let challenge: ChallengeID?
     /// The website's name, as operators know it.
     public let websiteKey: String
+    /// The policies that the website sets itself, as JSON.
+    public let websitePolicy: String
+    public let token: UserToken
+    /// Whether the address is that of the user's active factor. Another one, such as the former
+    /// address, may be another person's.
+    public let isToFactor: Bool
     /// The display names of the website and the user.
     public let websiteName: String
     public let userName: String?
@@ -79,12 +85,16 @@ public struct MessageRow: Sendable {
     public let deadline: Timestamp?
 
     public init(
-        id: OutboxEntryID, kind: MessageKind, user: UserID, website: WebsiteID, websiteKey: String,
-        challenge: ChallengeID?, websiteName: String, userName: String?, language: String?, address: String?,
+        id: OutboxEntryID, kind: MessageKind, user: UserID, token: UserToken, website: WebsiteID, websiteKey: String,
+        websitePolicy: String, isToFactor: Bool, challenge: ChallengeID?, websiteName: String, userName: String?,
+        language: String?, address: String?,
         content: Content,
         createdAt: Timestamp, expiresAt: Timestamp, attempts: Int, reason: String?, ambiguousAt: Timestamp?,
         deadline: Timestamp?
     ) {
+        self.token = token
+        self.websitePolicy = websitePolicy
+        self.isToFactor = isToFactor
         self.id = id
         self.kind = kind
         self.user = user

@@ -88,7 +88,7 @@ extension Relay {
         let message = Message(
             id: row.id, to: address, website: row.websiteName, account: row.website, name: row.userName,
             language: row.language,
-            content: content, expiresAt: row.expiresAt)
+            content: content, accountAddress: accountAddress(for: row, at: begin), expiresAt: row.expiresAt)
         let outcome = await courier.send(message)
         place?.end()
         let counts = { courier.countsAsSent(message) }
@@ -134,6 +134,17 @@ extension Relay {
                 Message.Code(
                     digits: Secret(Array(code.utf8)), purpose: row.challenge == nil ? .address : .login,
                     service: shown?.service, ip: shown?.ip, place: shown?.place))
+        }
+    }
+
+    /// The address of the account's page for a mail with a login code or about an account event, if it
+    /// goes to an address to which the relay sends codes.
+    private func accountAddress(for row: MessageRow, at now: Timestamp) -> Secret? {
+        guard row.kind == .mail, row.isToFactor else { return nil }
+        switch row.content {
+        case .code where row.challenge != nil, .announcement:
+            return accountAddress(of: row.token, row.websiteKey, row.websitePolicy, in: row.id, at: now)
+        case .code, .activation, .recovery, .nothing: return nil
         }
     }
 

@@ -20,10 +20,11 @@ public protocol AnswerStore: Sendable {
         async throws(StoreFailure) -> ChallengeID?
     /// The current state of the phone, even if it is not active; nil if the phone is gone.
     func eligibility(of device: DeviceID, at: Timestamp) async throws(StoreFailure) -> AnswerEligibility?
-    /// Freezes the user after a report of fraud about a challenge that ended otherwise.
+    /// Freezes the user after a report of fraud that does not answer its challenge.
     ///
     /// - Returns: nil if the phone may not report, or if the challenge ended with a report of
-    ///   fraud.
+    ///   fraud. For a link also nil if the user is not frozen, because the report was made before and
+    ///   the freeze was lifted.
     func freeze(_ report: LateFraud, as operation: Operation) async throws(StoreFailure) -> ChallengeEndResult?
     /// Records a refused decision, at most once for the same operation.
     func recordRefusal(_ refused: RefusedDecision, as operation: Operation) async throws(StoreFailure)

@@ -275,6 +275,9 @@ public enum SettingsKeys {
 
     /// The meaning of each policy. A test checks that none is missing.
     public static let policyTexts = [
+        "account-links":
+            "The messages with a link to the person's account: none, or mail (mails with login codes and about the account). "
+            + "It needs phone.origin; docs/operators/mail.md explains it.",
         "addresses":
             "The addresses to which codes are sent: vouched (also those that the website gave at /register) or "
             + "confirmed (only those that the user has confirmed by a code).",

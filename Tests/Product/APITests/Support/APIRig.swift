@@ -24,10 +24,10 @@ final class APIRig: Sendable {
     ///   - statements: records the statements that the API makes the store run.
     init(
         dependencies: [Dependency] = [], deadline: Duration = .seconds(10), _ kind: StoreKind? = nil,
-        noting statements: Statements? = nil, quotas: Quotas = Quotas()
+        noting statements: Statements? = nil, quotas: Quotas = Quotas(), browsers: BrowserAccess? = nil
     ) async throws {
         let store = try await (kind ?? (statements == nil ? StoreKind.memory : .file)).lent()
-        let rig = try await RelayRig(over: store, time: TestTime(), quotas: quotas)
+        let rig = try await RelayRig(over: store, time: TestTime(), quotas: quotas, browsers: browsers)
         relay = rig
         api = API(
             settings: API.Settings(

@@ -57,8 +57,8 @@ extension Sample {
             id: id(94), event: mail.event, lost: .totp,
             life: RecoveryLife(state: .proved, readyAt: now, expiresAt: later), policy: "{}", sealed: [1])
         let message = MessageRow(
-            id: mail.entry, kind: .mail, user: id(94), website: website, websiteKey: "shop", challenge: nil,
-            websiteName: "Shop",
+            id: mail.entry, kind: .mail, user: id(94), token: id(94), website: website, websiteKey: "shop",
+            websitePolicy: "{}", isToFactor: false, challenge: nil, websiteName: "Shop",
             userName: nil, language: nil, address: "a@example.com", content: .recovery(content), createdAt: now,
             expiresAt: later, attempts: 0, reason: nil, ambiguousAt: nil, deadline: nil)
         let settlement = MessageSettlement(of: message, .sent, nil, isDead: false, acceptedAt: now, at: now)

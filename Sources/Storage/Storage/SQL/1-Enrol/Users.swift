@@ -75,7 +75,9 @@ extension Store {
     }
 }
 
-private func userRow(_ row: Row, at now: Timestamp) throws(StoreFailure) -> UserRow {
+/// Reads a user. The columns are those of `userColumns`, or those of a checked read of the user and
+/// `uncheckedUserColumns`.
+func userRow(_ row: Row, at now: Timestamp) throws(StoreFailure) -> UserRow {
     let stored: UserState = try row.word("state")
     let expiresAt = try row.optionalTimestamp("expires_at")
     return UserRow(
@@ -92,12 +94,16 @@ private func userRow(_ row: Row, at now: Timestamp) throws(StoreFailure) -> User
 /// covers have their own names.
 private let userToShowByName = Statement(
     checking: [CheckedTable(.user, as: "u")],
-    [
-        "u.language", "u.state", "u.proved_at", "u.stopped_by", CodeLockout.columns("u."),
+    uncheckedUserColumns + [
         "EXISTS (SELECT 1 FROM device d WHERE d.user_id = u.id) AS has_devices",
         "EXISTS (SELECT 1 FROM factor f WHERE f.user_id = u.id) AS has_factors",
     ],
     from: "\(SignedTable.user.checked(as: "u")) WHERE {u.website_id = :website AND u.username = :username}")
+
+/// The columns of the user `u` that a check does not read.
+let uncheckedUserColumns = [
+    "u.language", "u.state", "u.proved_at", "u.stopped_by", CodeLockout.columns("u."),
+]
 
 private let userByName = Statement("\(userColumns) WHERE website_id = :website AND username = :username")
 private let userByToken = Statement("\(userColumns) WHERE website_id = :website AND token = :token")

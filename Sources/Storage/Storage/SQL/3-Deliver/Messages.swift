@@ -29,6 +29,7 @@ private let messageOfEntry = Statement(
     SELECT o.kind, u.id AS user_id, u.website_id, o.challenge_id, w.display_name AS website_name,
     u.display_name AS user_name, coalesce(o.language, u.language) AS language, o.event, d.name AS device_name, c.context,
     coalesce(o.address, m.address, CASE o.kind WHEN 'mail' THEN u.email END) AS address,
+    CASE WHEN coalesce(o.address, m.address) = m.address THEN 1 ELSE 0 END AS is_to_factor,
     o.created_at, o.expires_at, o.attempts, o.reason, o.ambiguous_at, o.counter, u.token, w.name AS website_key,
     s.sealed AS activation_secret, w.policy AS website_policy, r.id AS recovery_id, r.factor AS lost_factor,
     r.state AS recovery_state, r.ready_at, r.expires_at AS recovery_expires_at, r.announced_at, \(CodeFactors.columns),
@@ -61,8 +62,10 @@ extension Row {
             content = .nothing
         }
         return MessageRow(
-            id: id, kind: try word("kind"), user: try self.id("user_id"), website: try self.id("website_id"),
-            websiteKey: try text("website_key"), challenge: try optionalID("challenge_id"),
+            id: id, kind: try word("kind"), user: try self.id("user_id"), token: try self.id("token"),
+            website: try self.id("website_id"), websiteKey: try text("website_key"),
+            websitePolicy: try text("website_policy"), isToFactor: try bool("is_to_factor"),
+            challenge: try optionalID("challenge_id"),
             websiteName: try text("website_name"),
             userName: try optionalText("user_name"), language: try optionalText("language"),
             address: try optionalAddress("address"), content: content, createdAt: try timestamp("created_at"),

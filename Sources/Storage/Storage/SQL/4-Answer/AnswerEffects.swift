@@ -4,21 +4,27 @@ import World
 
 extension Store {
     public func freeze(_ report: LateFraud, as operation: Operation) async throws(StoreFailure) -> ChallengeEndResult? {
-        let phone = report.phone
         let consequence = AnswerEffects(report, operation)
-        let writes = [
-            Locks.hold(user: .id(phone.user)),
-            auditReport(
-                operation: .id(operation), now: .timestamp(report.at), device: .id(phone.id), key: .blob(phone.key),
-                user: .id(phone.user), challenge: .id(report.challenge)),
-        ]
+        let writes = [Locks.hold(user: .id(report.user)), audited(report, operation)]
         let change = Change(
-            "fraud", operation, rows: [.user(phone.user).lenient] + consequence.rows, writes + consequence.after,
-            reads: consequence.reads)
+            "fraud", operation, rows: [.user(report.user).lenient] + consequence.rows, writes + consequence.after,
+            reads: consequence.reads + [isFrozen(user: .id(report.user))])
         return try await run(
             Query(change: change) { rows throws(StoreFailure) in
-                rows.happened ? try consequence.came(of: rows) : nil
+                guard rows.happened, report.phone != nil || rows.last?.isEmpty == false else { return nil }
+                return try consequence.came(of: rows)
             })
+    }
+
+    private func audited(_ report: LateFraud, _ operation: Operation) -> BoundStatement {
+        guard let phone = report.phone else {
+            return auditReportByLink(
+                operation: .id(operation), now: .timestamp(report.at), user: .id(report.user),
+                challenge: .id(report.challenge))
+        }
+        return auditReport(
+            operation: .id(operation), now: .timestamp(report.at), device: .id(phone.id), key: .blob(phone.key),
+            user: .id(report.user), challenge: .id(report.challenge))
     }
 }
 
@@ -34,6 +40,19 @@ private let auditReport = Statement.audit(
     \(Audit.once)
     """)
 
+/// Audits a report by the link to an account. The challenge may be open.
+private let auditReportByLink = Statement.audit(
+    """
+    INSERT INTO audit (operation, at, event, website_id, user_id, challenge_id, outcome, proof)
+    SELECT :operation, :now, 'fraud.reported', u.website_id, u.id, c.id, coalesce(c.reason, c.decision), 'link'
+    FROM user u JOIN challenge c ON c.user_id = u.id
+    WHERE u.id = :user AND c.id = :challenge AND coalesce(c.decision, '') <> 'fraud'
+    \(Audit.once)
+    """)
+
+private let isFrozen = Statement(
+    "SELECT 1 FROM user WHERE id = :user AND (state = 'frozen' OR prior_state = 'frozen')")
+
 /// Effects of an answer on its user, besides the end of the challenge. A wrong number counts
 /// against its phone and may lock the user; a fraud report freezes the user. The statements belong
 /// to the script that ends the challenge, so that either all of it happens or nothing.
@@ -42,13 +61,16 @@ struct AnswerEffects {
     private let becomes: UserState
     private let reason: Reason
     private let user: UserID
-    /// The phone that answered.
-    private let device: DeviceID
+    /// The phone that answered; nil for a report by a link.
+    private let device: DeviceID?
     private let challenge: ChallengeID?
+    /// The challenge that the answer itself ended.
+    private let ended: ChallengeID?
     /// The challenge that caused the change. The website is notified of its end before it is
     /// notified of the change.
     private let cause: ChallengeID?
-    private let proof: Proof?
+    /// The proof in the audit: that of the answer, or `link`.
+    private let proof: String?
     private let at: Timestamp
     private let operation: Operation
     /// The statements that change the user.
@@ -73,33 +95,35 @@ extension AnswerEffects {
         device = phone.id
         challenge = closing.challenge
         cause = challenge
-        proof = closing.proof
+        ended = challenge
+        proof = closing.proof?.rawValue
         at = closing.at
         self.operation = operation
         own = operation.identifier(kind.rawValue)
-        let ended = SQLValue.id(closing.challenge)
+        let answered = SQLValue.id(closing.challenge)
         if becomes == .frozen {
-            change = [freeze(own: .id(own), user: .id(user), challenge: ended, operation: .id(operation))]
+            change = [freeze(own: .id(own), user: .id(user), challenge: answered, operation: .id(operation))]
         } else {
             let limit = closing.guesses ?? Policy.guessLimits.upperBound
             change = [
                 countFailure(
-                    now: .timestamp(at), device: .id(device), challenge: ended, operation: .id(operation)),
+                    now: .timestamp(at), device: .id(device), challenge: answered, operation: .id(operation)),
                 lock(
                     own: .id(own), user: .id(user), device: .id(device), limit: .integer(Int64(limit)),
-                    challenge: ended, operation: .id(operation)),
+                    challenge: answered, operation: .id(operation)),
             ]
         }
     }
 
-    /// Creates the effects of a fraud report that ends no challenge.
+    /// Creates the effects of a fraud report that answers no challenge.
     init(_ report: LateFraud, _ operation: Operation) {
         (kind, becomes, reason) = (.userFrozen, .frozen, .frozen)
-        user = report.phone.user
-        device = report.phone.id
+        user = report.user
+        device = report.phone?.id
         challenge = report.challenge
         cause = challenge
-        proof = .signed
+        ended = nil
+        proof = report.phone == nil ? "link" : Proof.signed.rawValue
         at = report.at
         self.operation = operation
         own = operation.identifier(kind.rawValue)
@@ -145,7 +169,7 @@ extension AnswerEffects {
             Locks.auditEnded(user, reason, at: at, as: operation),
             auditUser(
                 own: .id(own), now: now, event: .word(kind), challenge: .id(challenge), device: .id(device),
-                proof: .word(proof), user: .id(user)),
+                proof: .text(proof), user: .id(user)),
         ]
         // Somebody who tricked the user into an approval, or the help desk into a code, must not be
         // able to use it after the user is unlocked.
@@ -181,7 +205,7 @@ extension AnswerEffects {
     var reads: [BoundStatement] {
         [
             happenedNow(own: .id(own), now: .timestamp(at)),
-            othersEnded(user: .id(user), operation: .id(operation), challenge: .id(challenge)),
+            othersEnded(user: .id(user), operation: .id(operation), ended: .id(ended)),
         ]
     }
 
@@ -197,9 +221,9 @@ extension AnswerEffects {
 
 private let happenedNow = Statement("SELECT 1 FROM audit WHERE operation = :own AND at = :now")
 
-/// Finds the other challenges that the change ended. If the report itself ended none, these are
+/// Finds the other challenges that the change ended. If the answer itself ended none, these are
 /// all.
 private let othersEnded = Statement(
     """
-    SELECT id FROM challenge WHERE user_id = :user AND operation = :operation AND id <> coalesce(:challenge, '')
+    SELECT id FROM challenge WHERE user_id = :user AND operation = :operation AND id <> coalesce(:ended, '')
     """)
