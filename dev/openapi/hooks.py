@@ -12,10 +12,13 @@
 
 A valid request may be refused with 400 only for the faults in POLICIES. 413 counts as a refusal of a wrong one.
 """
+import base64
+import hmac
 import itertools
 import json
 import os
 import re
+import time
 import unicodedata
 import urllib.parse
 
@@ -121,6 +124,12 @@ def arrange(name, case, phone):
         case.body = PHONES.spare().document()
     elif name == "fetchMessage":
         case.path_parameters["message"] = message(phone.username)
+    elif name == "openAccount":
+        body["link"] = account_link(phone.token)
+    elif name == "reportLogin":
+        # It freezes the user.
+        phone = PHONES.spare()
+        body.update(link=account_link(phone.token), challenge=opened(phone))
     elif name == "revokeDevice":
         body["revocation_code"] = PHONES.spare().revocation_code
     elif name == "unbindOwnDevice":
@@ -189,6 +198,21 @@ def recovery():
     WEBSITE.call("POST", f"/user/{username}/confirm", {"address": mailed, "otp": MAILBOX.find(mailed, CODE)})
     WEBSITE.call("POST", f"/user/{username}/recovery", {"factor": "hotp"})
     return MAILBOX.find(mailed, LINK)
+
+
+def account_link(token):
+    """A link to an account, as a mail of the relay has it: the key is derived from the last line of the master key."""
+    with open(os.path.join(os.environ["TWOEFAY_RELAY"], "master.key")) as file:
+        key = bytes.fromhex([line.strip() for line in file if not line.startswith("#")][-1])
+    for label in (b"twoefay proofs", b"twoefay account links"):
+        key = hmac.digest(key, label, "sha256")
+    now = int(time.time())
+    claims = {
+        "v": 1, "aud": f"{os.environ['TWOEFAY_ORIGIN']}#shop", "id_token": token, "iat": now, "exp": now + 86400,
+        "jti": os.urandom(16).hex()}
+    parts = [json.dumps(part).encode() for part in ({"alg": "HS256", "typ": "twoefay-account+jwt"}, claims)]
+    text = ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
+    return f"{text}.{base64.urlsafe_b64encode(hmac.digest(key, text.encode(), 'sha256')).rstrip(b'=').decode()}"
 
 
 def message(username):
