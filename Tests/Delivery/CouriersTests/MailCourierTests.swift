@@ -17,13 +17,14 @@ import World
 @Suite(.timeLimit(.minutes(5))) struct MailCourierTests {
     private func message(
         to: String = "bob@example.org", website: String = "Bücher & Mehr", language: String? = "de-AT",
-        left: Duration = .seconds(299), content: Message.Content? = nil
+        left: Duration = .seconds(299), content: Message.Content? = nil, account: String? = nil
     ) throws -> Message {
         let code = Message.Code(
             digits: Secret(utf8: "042137"), purpose: .login, service: nil, ip: "203.0.113.7", place: "Köln")
         return Message(
             id: try #require(OutboxEntryID("0123456789abcdef0123456789abcdef")), to: to, website: website, name: "Zoë",
-            language: language, content: content ?? .code(code), expiresAt: SystemTime().now() + left)
+            language: language, content: content ?? .code(code),
+            accountAddress: account.map { Secret(utf8: $0) }, expiresAt: SystemTime().now() + left)
     }
 
     private func send(
@@ -94,6 +95,18 @@ import World
             #expect(try await test.mail(number + 1).data.contains("2026-11-22 01:02 UTC"))
         }
         #expect(try await test.mail(1).data.contains("Phone of Bob"))
+    }
+
+    @Test func mailsHaveTheLinkToTheAccount() async throws {
+        let test = try await TestMailServer.start()
+        let address = "https://phone.example.com/phone/#account=abc"
+        let frozen = Message.Content.announcement(.userFrozen, device: nil, at: SystemTime().now())
+        let messages = [try message(account: address), try message(content: frozen, account: address)]
+        #expect(try await send(test, messages) == messages.map { _ in .accepted(by: nil) })
+        for number in messages.indices {
+            let text = try await test.mail(number + 1).data.replacing("=\r\n", with: "")
+            #expect(text.contains(" https://phone.example.com/phone/#account=3Dabc\r\n"), "\(text)")
+        }
     }
 
     @Test func retriedMailKeepsItsMessageID() async throws {
