@@ -20,7 +20,7 @@ from person import answer, bound, settings
 from realrelay import RealRelay, free_port
 from server import make_certificate
 from statements import spki_pin
-from steps import open_request, whole
+from steps import open_request, show_rest, whole
 
 
 def logins(browser, relay):
@@ -92,6 +92,25 @@ def unbase64(text):
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
+def own_account(browser, relay):
+    """The person sees phones and logins, and reports one afterwards: the relay freezes the account."""
+    browser.tab("settings")
+    browser.heading("Settings")
+    browser.until(lambda: [one for one in browser.driver.find_elements("css selector", "#screen .entry") if "carol" in one.text], "the account")[0].click()
+    browser.press("Show phones, factors and logins")
+    browser.heading("Your account")
+    browser.until(lambda: "this phone" in browser.element("#own-devices").text, "the phone")
+    logins = browser.driver.find_elements("css selector", "#own-logins li")
+    assert len(logins) == 2 and all("Successful" in one.text for one in logins), [one.text for one in logins]
+    logins[0].find_element("css selector", "button").click()
+    browser.heading("Was this not you?")
+    show_rest(browser)
+    browser.press("Yes, freeze my account")
+    browser.heading("Reported")
+    assert relay.call("GET", "/user/carol", None)["state"] == "frozen"
+    print("ok: a login is reported afterwards", flush=True)
+
+
 def change_pin(browser, how, **fields):
     settings(browser)
     browser.press("Set or change the PIN")
@@ -158,6 +177,7 @@ def main(programs, port=None, browsers=None):
             codes_and_pin(people[0], relay)
             move(*people, relay)
             owner(people[0], relay)
+            own_account(people[0], relay)
             return 0
         except Exception:
             traceback.print_exc()
