@@ -215,7 +215,7 @@ import World
     }
 
     /// An answer may have been lost, so a repetition is no error. It never freezes the user again.
-    @Test(arguments: StoreKind.all) func eachLinkReportsALoginOnce(kind: StoreKind) async throws {
+    @Test(arguments: StoreKind.all) func eachLinkReportsOnce(kind: StoreKind) async throws {
         let bob = try await AccountFixture(kind)
         let link = try await bob.link()
         let challenge = try await bob.login()
@@ -227,6 +227,11 @@ import World
         #expect(again.status == 409 && again.faults == ["challenge state"], "\(again.text)")
         #expect(try bob.state() == "active")
         #expect(await bob.open(link).login(challenge)?["can_report"] == nil)
+        // Nor does it freeze the user again about another login.
+        let next = try await bob.login()
+        #expect(await bob.open(link).login(next)?["can_report"] == nil)
+        #expect(await bob.report(next, link).status == 409)
+        #expect(try bob.state() == "active")
         // The mail about the freeze has another link, which is another report.
         let other = try await bob.link()
         #expect(await bob.open(other).login(challenge)?["can_report"] == true)

@@ -44,7 +44,7 @@ extension Relay {
 
     /// Freezes the user whom a link names, after a report of fraud about a challenge. It counts as
     /// long as one of a phone, and also while the challenge is open: a person without a phone cannot
-    /// answer it. It counts once for each link and challenge.
+    /// answer it. Each link reports once.
     ///
     /// - Parameters:
     ///   - text: the text of the link.
@@ -58,7 +58,7 @@ extension Relay {
         let row = try await settled(found)
         guard row.life.decision != .fraud, result(row) != nil else { throw Self.tooLateToReport }
         let report = LateFraud(challenge: row.id, of: row.user, at: time.now())
-        guard try await freeze(report, as: lateReport(about: row.id, by: link), holder.website.name) else {
+        guard try await freeze(report, as: lateReport(by: link), holder.website.name) else {
             throw Self.tooLateToReport
         }
         log.notice(
@@ -74,10 +74,9 @@ extension Relay {
         operations.fixed("fraud", phone.bytes + challenge.bytes)
     }
 
-    /// Returns the operation of a report by a link.
-    func lateReport(about challenge: ChallengeID, by link: AccountLink) -> Operation {
-        operations.fixed("fraud by link", link.mail.bytes + challenge.bytes)
-    }
+    /// Returns the operation of a report by a link. There is one for each link, whatever it reports:
+    /// whoever got hold of it can freeze the user once, and not again after each unlock.
+    func lateReport(by link: AccountLink) -> Operation { operations.fixed("fraud by link", link.mail.bytes) }
 
     /// Returns whether the report counts.
     private func freeze(

@@ -158,7 +158,7 @@ extension Relay {
     public func account(link text: String, from sender: String) async throws(Refusal) -> Account {
         let (link, holder) = try await opened(link: text, from: sender)
         return try await account(of: holder) { login, history, _ in
-            !history.reports.contains(lateReport(about: login.challenge, by: link).id)
+            !history.reports.contains(lateReport(by: link).id)
         }
     }
 
