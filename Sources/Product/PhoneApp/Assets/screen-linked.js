@@ -1,5 +1,5 @@
 // The own account without a phone, opened by a link from a mail of the relay. The link stays in
-// memory: neither the address, the history nor any storage has it.
+// memory: neither the address, the history of this tab nor any storage has it.
 
 import { CallFailure, RelayLine } from "./calls.js";
 import { visible } from "./context.js";

@@ -12,6 +12,8 @@ extension AppFile {
 
             const longestLink = 4096;
             const mostLogins = 50;
+            /** The time after its end for which a login can be reported, in milliseconds. */
+            const reportable = 24 * 3600 * 1000;
 
             /**
              * Reads the fragment of an address: {link} if it is one to an account, with null for a damaged one;
@@ -53,8 +55,8 @@ extension AppFile {
                 try {
                   await this.responder.send(login.signed);
                 } catch (error) {
-                  // The login has ended, so the report does not decide it, but it counts.
-                  if (error.status === 409) return true;
+                  // The login has ended, so the report does not decide it. It counts for a day.
+                  if (error.status === 409) return login.endedAt !== null && this.line.now() < login.endedAt + reportable;
                   if (error.status === 404) return false;
                   throw error;
                 }

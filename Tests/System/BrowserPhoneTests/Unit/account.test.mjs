@@ -71,8 +71,10 @@ test("a login can be reported only with a context that can be shown whole", () =
   ]) assert.equal(reported(report), null, JSON.stringify(report));
 });
 
-test("a report signs the bytes that were shown, once, and 409 counts as done", async () => {
-  const { asked, source } = await phone([200, whole], [], [409, { code: "already_decided", login: "success" }]);
+const ended = (hours) => ({ ...whole, logins: [{ ...login, ended_at: new Date(Date.now() - hours * 3_600_000).toISOString() }] });
+
+test("a report signs the bytes that were shown, once, and 409 counts as done for a day", async () => {
+  const { asked, source } = await phone([200, ended(1)], [], [409, { code: "already_decided", login: "success" }]);
   const [found] = (await source.fetch()).logins;
   await assert.rejects(source.report(found), (error) => error.kind === "lost");
   assert.equal(await source.report(found), true);
@@ -82,12 +84,14 @@ test("a report signs the bytes that were shown, once, and 409 counts as done", a
   const claims = JSON.parse(Buffer.from(asked[1].body.answer.split(".")[1], "base64url"));
   const digest = Buffer.from(await crypto.subtle.digest("SHA-256", Buffer.from(login.report.context, "base64url"))).toString("base64url");
   assert.deepEqual([claims.decision, claims.challenge, claims.nonce, claims.context, claims.uv], ["fraud", "c1", "n1", digest, "none"]);
-  const result = async (status) => {
-    const { source: other } = await phone([200, whole], [status, { code: "x", login: "failure" }]);
+  const result = async (status, hours = 1) => {
+    const { source: other } = await phone([200, ended(hours)], [status, { code: "x", login: "failure" }]);
     return other.report((await other.fetch()).logins[0]);
   };
   assert.equal(await result(200), true);
   assert.equal(await result(404), false);
+  assert.equal(await result(409), true);
+  assert.equal(await result(409, 25), false);
   await assert.rejects(result(429), (error) => error.status === 429);
 });
 
