@@ -177,8 +177,8 @@ private struct Page: Sendable {
         #expect(try shop.rig.text("SELECT uv AS value FROM challenge WHERE decision = 'approve'") == "none")
     }
 
-    /// Who has the phone's key, as a script in the page has, and another activation code gets neither
-    /// another credential nor another kind of phone.
+    /// A script in the page has the phone's key. With another activation code it gets neither another
+    /// credential nor another kind of phone.
     @Test(arguments: StoreKind.all) func pageKeepsItsCredential(kind: StoreKind) async throws {
         let shop = try await AttestedShop(kind)
         let (page, other) = (try Page(), try Page())

@@ -14,7 +14,7 @@ public struct PinnedPhone: Sendable, Equatable {
     /// The phone's key for secrets that are sealed to it; nil if its binding names none. It never
     /// signs a receipt.
     public let agreement: P256PublicKey?
-    /// What a page in a browser said of itself in its binding; nil for a native phone.
+    /// The claims of a page in a browser, from its binding; nil for a native phone.
     public let web: WebPhone?
 
     /// Restores a pinned phone from the values that the website stored.

@@ -1,4 +1,4 @@
-// What a person sees of the own account: the phones, the code factors and the last logins. It comes
+// The own account of a person: the phones, the code factors and the last logins. It comes
 // to a bound phone, and to a page that a link from a mail has opened, which needs no phone.
 
 import { decode, moment } from "./bytes.js";

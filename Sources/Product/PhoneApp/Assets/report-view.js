@@ -26,7 +26,7 @@ export function reportView({ login, context, send, back, reported = () => {} }) 
     head.focus();
   };
   const answer = async () => {
-    // Nothing is reported that was not shown whole.
+    // A login that was not shown whole is not reported.
     if (isSending || !reading.isWhole) return undefined;
     isSending = true;
     enable();

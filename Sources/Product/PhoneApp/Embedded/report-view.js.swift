@@ -31,7 +31,7 @@ extension AppFile {
                 head.focus();
               };
               const answer = async () => {
-                // Nothing is reported that was not shown whole.
+                // A login that was not shown whole is not reported.
                 if (isSending || !reading.isWhole) return undefined;
                 isSending = true;
                 enable();

@@ -86,7 +86,7 @@ public struct ChallengeRow: Sendable, Equatable {
     /// The judgement of the phone's attestation and posture at the answer; nil if it was not
     /// judged.
     public let attested: AttestedAnswer?
-    /// What the answer says about the page that has approved; nil for another phone.
+    /// The facts about the page that has approved; nil for another phone.
     public let web: WebAnswer?
 
     public init(
@@ -147,7 +147,7 @@ public struct ChallengeEnd: Sendable {
     /// The judgement of the phone's attestation and posture; nil if the policy asks for none. The
     /// write is refused if the attestation has changed since it was read.
     public var posture: JudgedPosture?
-    /// What the approval says about the page that the phone is; nil for another phone.
+    /// The facts about the page that the phone is; nil for another phone.
     public var web: WebAnswer?
     /// The phone's PIN as it was judged; nil if the policy does without PINs. The write is refused
     /// if the PIN or its count has changed since it was read.

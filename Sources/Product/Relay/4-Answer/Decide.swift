@@ -97,7 +97,7 @@ extension Relay {
         var assertion: String?
         var pinSignature: String?
         var ownerAssertion: JSONValue?
-        /// What the answer says about its page; nil for a native phone, and until it is judged.
+        /// The facts about the page; nil for a native phone, and until it is judged.
         var web: WebAnswer?
     }
 

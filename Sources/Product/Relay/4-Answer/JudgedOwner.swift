@@ -3,7 +3,7 @@ import Domain
 import JSON
 import Log
 
-/// What an approval by a page says about the page and its owner, as it is stored with the login.
+/// The facts about a page that approves, and its owner's proof, as they are stored with the login.
 public struct WebAnswer: Sendable, Equatable {
     /// The origin of the page; nil if the phone has named none.
     public let app: String?

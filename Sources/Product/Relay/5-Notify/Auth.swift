@@ -27,7 +27,7 @@ public struct ChallengeResult: Sendable, Equatable {
     public var verified: VerifiedUser?
     /// The judgement of the phone's attestation and posture; nil if it was not judged.
     public var attested: AttestedAnswer?
-    /// What the answer says about the page that has approved; nil for another phone.
+    /// The facts about the page that has approved; nil for another phone.
     public var web: WebAnswer?
     /// The phone's attestation, for a website that verifies it itself.
     public internal(set) var evidence: AttestationRow?
