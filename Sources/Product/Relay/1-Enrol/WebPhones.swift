@@ -57,9 +57,8 @@ extension Relay {
                     "proof", .mismatch,
                     LocalizedText(
                         "is of a phone that is bound with another page or credential: another page needs another key",
-                        de:
-                            "gehört zu einem Telefon, das mit einer anderen Seite oder Berechtigung gebunden ist: Eine andere Seite braucht "
-                            + "einen anderen Schlüssel"))
+                        de: "gehört zu einem Telefon, das mit einer anderen Seite oder einem anderen Passkey gebunden "
+                            + "ist: Eine andere Seite braucht einen anderen Schlüssel"))
             ])
         }
     }

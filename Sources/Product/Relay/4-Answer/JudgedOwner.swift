@@ -30,8 +30,7 @@ public struct WebAnswer: Sendable, Equatable {
     /// The text for the store.
     public var stored: String {
         var object: JSONObject = ["apart": .bool(isApart)]
-        object.set("app", app.map { .string($0) })
-        object.set("webauthn", assertion.map { .object($0.json) })
+        show(in: &object)
         return JSONWriter.text(.object(object))
     }
 
